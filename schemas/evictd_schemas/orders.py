@@ -1,0 +1,67 @@
+"""Order, its status, Stopped and Wish: what is done besides evicting. [contract 3, Order ...]"""
+
+from msgspec import Struct
+
+from evictd_schemas.common import Moment, Number, PodReference, Timestamp
+
+
+class Order(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The evictor asks the responder to reclaim space or to bring a workload back."""
+
+    uid: str
+    kind: str
+    signal: str | None = None
+    steps: tuple[str, ...] = ()
+    until_available: Number | None = None
+    target: PodReference | None = None
+    dry_run: bool = False
+    deadline_seconds: Number | None = None
+    epoch: int = 0
+    rev: int = 0
+
+
+class StepOutcome(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What one reclaim step gave back; `error` says why it could not."""
+
+    step: str
+    freed_bytes: int = 0
+    freed_inodes: int = 0
+    error: str | None = None
+
+
+class OrderStatus(Struct, frozen=True, kw_only=True, rename="camel"):
+    """How far the responder is. After `finished` only a later observation counts."""
+
+    order_uid: str
+    state: str
+    steps: tuple[StepOutcome, ...] = ()
+    finished: Moment | None = None
+    message: str = ""
+    epoch: int = 0
+    rev: int = 0
+
+
+class Stopped(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What is down because of evictd, keyed by name: a restarted workload has another uid."""
+
+    uid: str
+    time: Timestamp
+    runtime_id: str = ""
+    signal: str | None = None
+    eviction: str | None = None
+    restore: str = "auto"
+    last_usage: Number | None = None
+    depends_on: tuple[str, ...] = ()
+    attempts: int = 0
+    next_try_time: Timestamp | None = None
+    epoch: int = 0
+    rev: int = 0
+
+
+class Wish(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a person asks for: hold evictions, restore or forget a stopped workload."""
+
+    verb: str
+    target: str | None = None
+    until: Timestamp | None = None
+    include_hard: bool = False

@@ -1,0 +1,1 @@
+"""What to reclaim, who goes next and why: the evictor's decision."""

@@ -1,0 +1,1 @@
+"""What the built-in responder does about its own Active entry: stop one workload, once."""

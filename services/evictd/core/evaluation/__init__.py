@@ -1,0 +1,1 @@
+"""Which thresholds are met and which conditions hold: the evaluator's decision."""

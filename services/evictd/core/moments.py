@@ -1,0 +1,55 @@
+"""Time as an argument: `Now` for the worker's own waits, `Moment` for what was observed.
+
+Durations come from one monotonic reading; two machines' wall clocks are never subtracted, except where an
+observation carries nothing else. [design, law 6] [contract 3, Observation: time between two observations]
+"""
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from evictd_schemas import Moment, Observation
+
+
+class Now(Struct, frozen=True, kw_only=True):
+    """The worker's clock in two readings: `boot_seconds` for durations, `utc` for stamps."""
+
+    boot_seconds: float
+    utc: datetime
+
+
+def moment(observation: Observation) -> Moment:
+    """The instant at which an observation was taken."""
+    return Moment(
+        time=observation.time,
+        boot_id=observation.boot_id,
+        uptime_seconds=observation.uptime_seconds,
+    )
+
+
+def same_boot(earlier: Moment, later: Moment) -> bool:
+    """Whether both moments count the same boot's time."""
+    return (
+        earlier.boot_id is not None
+        and earlier.boot_id == later.boot_id
+        and earlier.uptime_seconds is not None
+        and later.uptime_seconds is not None
+    )
+
+
+def rebooted(earlier: Moment, later: Moment) -> bool:
+    """Whether the node started anew in between, so that first-observed times begin again."""
+    return (
+        earlier.boot_id is not None
+        and later.boot_id is not None
+        and earlier.boot_id != later.boot_id
+    )
+
+
+def elapsed_seconds(earlier: Moment, later: Moment) -> float:
+    """Seconds from one moment to another, never negative."""
+    if same_boot(earlier, later):
+        assert earlier.uptime_seconds is not None  # noqa: S101 - same_boot has just looked
+        assert later.uptime_seconds is not None  # noqa: S101 - same_boot has just looked
+        return max(0.0, later.uptime_seconds - earlier.uptime_seconds)
+    return max(0.0, (later.time - earlier.time).total_seconds())

@@ -1,0 +1,1 @@
+"""EvictionRequests, Evictions and their chain of responders: the controller's decision."""

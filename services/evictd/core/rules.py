@@ -1,0 +1,88 @@
+"""Compiled configuration of one node: what every step of a decision is given as `rules`.
+
+A profile is a value with one field a switch; nothing compares its name. [design, two profiles]
+"""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from evictd.core.signals.thresholds import Threshold
+
+
+class Mode(StrEnum):
+    """What a node does about its decisions; they are the same in each. [design, law 8]"""
+
+    OBSERVE = "observe"
+    DRY_RUN = "dry-run"
+    ACT = "act"
+
+
+class Candidates(StrEnum):
+    """Who may be a victim of pressure at all."""
+
+    ALL = "all"
+    LABELLED = "labelled"
+
+
+class Profile(Struct, frozen=True, kw_only=True):
+    """The named switches in which a plain host differs from the kubelet, each with its default there.
+
+    `single_precision_percentages`: the kubelet computes percentages with a 32-bit fraction.
+    `priority_first`: priority before "exceeds its request" in the ranking, and a pod without statistics last.
+    `inodes_minus_bytes`: the kubelet subtracts the storage request in bytes from an inode count.
+    `memory_view`: which of a reading's `views` counts; None takes `available`.
+    `hard_grace_seconds`: SIGKILL after that on a hard eviction.
+    `hard_grace_is_cap`: the workload's own grace counts, up to `hard_grace_seconds`.
+    `negative_soft_cap_is_own`: a negative maximum soft grace means the workload's own.
+    `settle_seconds`: after a victim is gone, the next needs an observation at least that much later.
+    `failed_victim_moves_on`: a victim that did not go is `Failed` for ten minutes and the next is taken.
+    `stop_one_growing_writer`: disk and inode pressure stops at most the one workload whose growth explains it.
+    """
+
+    single_precision_percentages: bool = True
+    priority_first: bool = False
+    inodes_minus_bytes: bool = True
+    memory_view: str | None = None
+    hard_grace_seconds: int = 1
+    hard_grace_is_cap: bool = False
+    negative_soft_cap_is_own: bool = False
+    settle_seconds: float = 0
+    failed_victim_moves_on: bool = False
+    stop_one_growing_writer: bool = False
+
+
+KUBELET = Profile()
+"""Exactly the decisions of kubelet v1.36. [kubelet-eviction]"""
+
+HOST = Profile(
+    single_precision_percentages=False,
+    priority_first=True,
+    inodes_minus_bytes=False,
+    memory_view="mem_available",
+    hard_grace_seconds=10,
+    hard_grace_is_cap=True,
+    negative_soft_cap_is_own=True,
+    settle_seconds=1,
+    failed_victim_moves_on=True,
+    stop_one_growing_writer=True,
+)
+"""A machine without a kubelet. [design, two profiles]"""
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """Everything configured that a decision about one node depends on. Durations in seconds."""
+
+    node: str
+    mode: Mode = Mode.OBSERVE
+    profile: Profile = HOST
+    candidates: Candidates = Candidates.LABELLED
+    thresholds: tuple[Threshold, ...] = ()
+    transition_seconds: float = 300
+    maximum_pod_grace_seconds: int = 0
+    local_storage_capacity_isolation: bool = True
+    separate_disk_gc: bool = True
+    """The gate KubeletSeparateDiskGC: without it a split layout ends the pass. [kubelet-eviction 2.3]"""
+    reclaim_steps: tuple[str, ...] | None = None
+    """Reclaim steps of a plain host; None takes the kubelet's table by layout. [kubelet-eviction 7]"""
+    hard_requesters: tuple[str, ...] = ("evictd.io/node-pressure", "evictd.io/local-storage")

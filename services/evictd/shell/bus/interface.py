@@ -1,0 +1,74 @@
+"""The bus as its users see it. Nothing here waits: delivery feeds an inbox, publishing fills an outbox."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class Delivery(Struct, frozen=True, kw_only=True):
+    """One message. `listed`: it came with the list on subscribing, not as something that just happened.
+
+    An empty payload says that the topic is gone.
+    """
+
+    topic: str
+    payload: bytes
+    listed: bool = False
+
+
+class Listing(Struct, frozen=True, kw_only=True):
+    """The list on subscribing is complete.
+
+    `authoritative`: it held everything this process itself had published, so what it did not name is gone
+    (the bus has delivered an empty payload, `listed`, for each of those). [design, law 5]
+    """
+
+    authoritative: bool
+
+
+class Listener(Protocol):
+    """A worker, a client or a link: takes what matches its filters."""
+
+    @property
+    def filters(self) -> Sequence[str]:
+        """MQTT topic filters; fixed for the listener's life."""
+        ...
+
+    def deliver(self, delivery: Delivery) -> None:
+        """Take one message. Must not wait, and must not raise for anything the payload holds."""
+        ...
+
+    def listed(self, listing: Listing) -> None:
+        """The list is complete; called after attaching and after each reconnection."""
+        ...
+
+
+class Mirror(Protocol):
+    """What a router tells of everything that was published in this process."""
+
+    def outgoing(self, topic: str, payload: bytes, *, retain: bool) -> None:
+        """Take it for the broker; must not wait."""
+        ...
+
+    def interested(self, filters: Sequence[str]) -> None:
+        """A listener with these filters was attached."""
+        ...
+
+
+class Bus(Protocol):
+    """One interface for the router alone and for routers joined by a broker."""
+
+    def publish(
+        self, topic: str, payload: bytes, *, retain: bool, publisher: Listener | None = None
+    ) -> None:
+        """Hand a message to every other listener and to the mirror. The publisher does not get it back."""
+        ...
+
+    def attach(self, listener: Listener) -> None:
+        """Deliver the list of what is retained, then `listed`, then everything that comes."""
+        ...
+
+    def detach(self, listener: Listener) -> None:
+        """Deliver nothing more to it."""
+        ...

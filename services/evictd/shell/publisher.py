@@ -1,0 +1,103 @@
+"""Publishing what a worker owns: encoding, `epoch` and `rev`, and never an unchanged message twice.
+
+[contract 1, Order]
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from evictd.core.effects import BusEffect, Emit, Owned, Publish, Retract, WakeAt
+from evictd.shell.bus import Bus, Listener
+from evictd_schemas import Event
+
+
+class Epoch:
+    """The order of this process among those of its role; one for all workers of a process.
+
+    `rev` grows with each change of anything that the process writes.
+    """
+
+    def __init__(self, start: int) -> None:
+        self.epoch = start
+        self.rev = 0
+
+    def next_rev(self) -> int:
+        self.rev += 1
+        return self.rev
+
+    def raise_above(self, epoch: int) -> None:
+        """A message of another life had this epoch: ours is greater from now on."""
+        self.epoch = max(self.epoch, epoch + 1)
+
+
+class Publisher:
+    """Carries out the bus effects of one worker's steps."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        epoch: Epoch,
+        listener: Listener,
+        wake_at: Callable[[str, float], None],
+    ) -> None:
+        self._bus = bus
+        self._epoch = epoch
+        self._listener = listener
+        self._wake_at = wake_at
+        self._sequence = 0
+        self.published: dict[str, Owned] = {}
+        """Everything this worker owns on the bus now, as last published."""
+
+    async def perform(self, key: str, effect: BusEffect) -> None:
+        """Carry out one effect of a step of `key`."""
+        match effect:
+            case Publish(topic=topic, message=message):
+                self.publish(topic, message)
+            case Retract(topic=topic):
+                self.retract(topic)
+            case Emit(topic=topic, event=event):
+                self.emit(topic, event)
+            case WakeAt(boot_seconds=boot_seconds):
+                self._wake_at(key, boot_seconds)
+
+    def publish(self, topic: str, message: Owned) -> None:
+        """Publish state, unless it is what is there already."""
+        held = self.published.get(topic)
+        if held is not None and _unstamped(held) == _unstamped(message):
+            return
+        stamped = self._stamped(message)
+        self.published[topic] = stamped
+        self._send(topic, msgspec.json.encode(stamped), retain=True)
+
+    def retract(self, topic: str) -> None:
+        """The empty retained payload. [contract 1]"""
+        self.published.pop(topic, None)
+        self._send(topic, b"", retain=True)
+
+    def emit(self, topic: str, event: Event) -> None:
+        """An event: not retained, numbered per source."""
+        self._sequence += 1
+        numbered = msgspec.structs.replace(event, sequence=self._sequence)
+        self._send(topic, msgspec.json.encode(numbered), retain=False)
+
+    def republish(self) -> None:
+        """All of it again under the present epoch, after that was raised or the broker lost its store."""
+        for topic, message in tuple(self.published.items()):
+            stamped = self._stamped(message)
+            self.published[topic] = stamped
+            self._send(topic, msgspec.json.encode(stamped), retain=True)
+
+    def _stamped(self, message: Owned) -> Owned:
+        if "rev" not in type(message).__struct_fields__:
+            return message
+        return msgspec.structs.replace(message, epoch=self._epoch.epoch, rev=self._epoch.next_rev())
+
+    def _send(self, topic: str, payload: bytes, *, retain: bool) -> None:
+        self._bus.publish(topic, payload, retain=retain, publisher=self._listener)
+
+
+def _unstamped(message: Owned) -> Owned:
+    if "rev" not in type(message).__struct_fields__:
+        return message
+    return msgspec.structs.replace(message, epoch=0, rev=0)

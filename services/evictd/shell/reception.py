@@ -1,0 +1,131 @@
+"""Opening deliveries: size, JSON, types, then the rules about values; one judge answers. [contract 1, Rejection]
+
+A message that does not decode or breaks a rule changes nothing. The worker that the contract names as judge
+answers with one `MessageRejected`; the others only count.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from evictd.core.events import emit
+from evictd.shell.bus import Delivery
+from evictd.shell.clock import Clock
+from evictd.shell.publisher import Publisher
+from evictd_schemas import topics
+from evictd_schemas.topics import PAYLOAD_BYTES_MAX, Place, Role, segment_problem
+
+REPEAT_SECONDS = 600.0
+"""The same payload on the same topic is answered once in this time. [contract 1]"""
+REMEMBERED_MAX = 10_000
+"""Answers remembered for that; beyond it the oldest is forgotten and may be answered again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One broken rule: the field's path as on the wire, and what is wrong with it."""
+
+    field: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """A message that may be acted on; `message` None: the topic is gone."""
+
+    place: Place[Any]
+    message: Any
+    listed: bool
+
+
+Admit = Callable[[Place[Any], Any], Sequence[Problem]]
+"""The rules about values of what one worker reads."""
+
+
+class Reception:
+    """One worker's door."""
+
+    def __init__(self, role: Role, publisher: Publisher, clock: Clock, admit: Admit) -> None:
+        self._role = role
+        self._publisher = publisher
+        self._clock = clock
+        self._admit = admit
+        self._answered: OrderedDict[bytes, float] = OrderedDict()
+        self.rejected = 0
+        """Messages that changed nothing since start."""
+
+    def open(self, delivery: Delivery) -> Opened | None:
+        """Decode and check; None when it was no topic of ours or was rejected."""
+        place = topics.place(delivery.topic)
+        if place is None:
+            return None
+        if not delivery.payload:
+            return Opened(place=place, message=None, listed=delivery.listed)
+        message, problems = self._read(place, delivery.payload)
+        if not problems:
+            return Opened(place=place, message=message, listed=delivery.listed)
+        self.reject(place, delivery, problems)
+        return None
+
+    def reject(self, place: Place[Any], delivery: Delivery, problems: Sequence[Problem]) -> None:
+        """Count it and, as the judge of this topic, answer it once."""
+        self.rejected += 1
+        if place.kind.judge is not self._role or self._answered_lately(delivery):
+            return
+        first = problems[0]
+        now = self._clock.now()
+        sentence = "; ".join(f"{problem.field}: {problem.reason}" for problem in problems)
+        effect = emit(
+            node=place.node,
+            worker=self._role,
+            reason="MessageRejected",
+            message=f"{delivery.topic}: {sentence}",
+            time=now.utc,
+            about=delivery.topic,
+            transition=now.utc.isoformat(),
+            figures={
+                "topic": delivery.topic,
+                "field": first.field,
+                "problems": [{"field": item.field, "reason": item.reason} for item in problems],
+            },
+        )
+        self._publisher.emit(effect.topic, effect.event)
+
+    def _read(self, place: Place[Any], payload: bytes) -> tuple[Any, Sequence[Problem]]:
+        for level in (place.node, *place.names.values()):
+            if (problem := segment_problem(level)) is not None:
+                return None, (Problem(field="topic", reason=f"{level!r}: {problem}"),)
+        if len(payload) > PAYLOAD_BYTES_MAX:
+            reason = f"{len(payload)} bytes, at most {PAYLOAD_BYTES_MAX} are taken"
+            return None, (Problem(field="$", reason=reason),)
+        try:
+            message = msgspec.json.decode(payload, type=place.kind.message)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            return None, (_problem(error),)
+        return message, self._admit(place, message)
+
+    def _answered_lately(self, delivery: Delivery) -> bool:
+        digest = blake2b(
+            delivery.topic.encode() + b"\0" + delivery.payload, digest_size=16
+        ).digest()
+        now_seconds = self._clock.now().boot_seconds
+        last_seconds = self._answered.get(digest)
+        if last_seconds is not None and now_seconds - last_seconds < REPEAT_SECONDS:
+            return True
+        self._answered[digest] = now_seconds
+        self._answered.move_to_end(digest)
+        if len(self._answered) > REMEMBERED_MAX:
+            self._answered.popitem(last=False)
+        return False
+
+
+def _problem(error: Exception) -> Problem:
+    """The place and the reason of a decoding error: msgspec ends its text with "- at `$.path`"."""
+    if isinstance(error, RecursionError):
+        return Problem(field="$", reason="nested too deeply")
+    text, _, path = str(error).partition(" - at `")
+    return Problem(field=path.rstrip("`") or "$", reason=text)
