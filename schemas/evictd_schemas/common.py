@@ -1,8 +1,8 @@
 """Parts that several messages share: moments, references, conditions.
 
-What travels is defined in this package and nowhere else; `evictd.core` takes and returns these types.
-A Struct checks types only. Every rule about values is in `evictd.core.admission`, so that a bad message
-gets all its field errors at once.
+What travels is defined in this package and nowhere else; `evictd.core` takes and returns these
+types. A Struct checks types only. Every rule about values is in `evictd.core.admission`, so that a
+bad message gets all its field errors at once.
 """
 
 from datetime import datetime

@@ -1,7 +1,7 @@
 """Observation: what a collector saw of one node. [contract 3, Observation]
 
-The statistics keep the field names of the kubelet's Summary API, so that an entry of it can be pasted in.
-Absent statistics are not zero.
+The statistics keep the field names of the kubelet's Summary API, so that an entry of it can be
+pasted in. Absent statistics are not zero.
 """
 
 from msgspec import Struct, field
@@ -13,7 +13,8 @@ Resources = dict[str, Number]
 
 
 class MemoryStatistics(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Bytes. `working_set_bytes` is usage without inactive file pages; the others tell what a stop frees."""
+    """Bytes. `working_set_bytes` is usage without inactive file pages; the others tell what a stop
+    frees."""
 
     time: Timestamp | None = None
     available_bytes: int | None = None
@@ -79,7 +80,8 @@ class PodResources(Struct, frozen=True, kw_only=True, rename="camel", omit_defau
 
 
 class Container(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """A container of the specification. `restart_policy` Always makes an init container a sidecar."""
+    """A container of the specification. `restart_policy` Always makes an init container a
+    sidecar."""
 
     name: str = ""
     requests: Resources = {}
@@ -117,7 +119,8 @@ class DeclaredResponder(Struct, frozen=True, kw_only=True, rename="camel", omit_
 class Pod(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One workload: a container, a cgroup, a unit or a Kubernetes pod.
 
-    `requests` and `limits` are effective figures: what is named there is not computed from containers.
+    `requests` and `limits` are effective figures: what is named there is not computed from
+    containers.
     `critical` adds to the rules of the specification; `protected` is the owner's wish.
     """
 

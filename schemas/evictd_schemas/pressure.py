@@ -32,7 +32,8 @@ class ThresholdStatus(Struct, frozen=True, kw_only=True, rename="camel"):
     """One configured or derived threshold as judged in this pass.
 
     `value` as configured, `quantity` the absolute amount; hard exactly when the grace is zero.
-    `met` is after the merge with what was unresolved, `due` after the grace. [kubelet-eviction 4, 5]
+    `met` is after the merge with what was unresolved, `due` after the grace. [kubelet-eviction 4,
+    5]
     """
 
     signal: str

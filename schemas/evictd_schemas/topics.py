@@ -1,6 +1,7 @@
 """The contract's topic table as data, and the only place that builds or reads a topic. [contract 2]
 
-A topic has one writer. A message that is wrong is answered by one judge; the other readers only count it.
+A topic has one writer. A message that is wrong is answered by one judge; the other readers only
+count it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,6 +10,7 @@ from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 from evictd_schemas.decision import Decision
+from evictd_schemas.events import Event, WorkerStatus
 from evictd_schemas.eviction import (
     Eviction,
     EvictionRequest,
@@ -16,7 +18,6 @@ from evictd_schemas.eviction import (
     Report,
     RequestStatus,
 )
-from evictd_schemas.events import Event, WorkerStatus
 from evictd_schemas.observation import Observation
 from evictd_schemas.orders import Order, OrderStatus, Stopped, Wish
 from evictd_schemas.pressure import Pressure
@@ -24,13 +25,15 @@ from evictd_schemas.pressure import Pressure
 ROOT = "evictd/v1"
 SEGMENT_BYTES_MAX = 253
 PAYLOAD_BYTES_MAX = 1 << 20
-"""Larger payloads are answered with MessageRejected; brokers accept 4 MiB so that they arrive at all."""
+"""Larger payloads are answered with MessageRejected; brokers accept 4 MiB so that they arrive at
+all."""
 
 M = TypeVar("M")
 
 
 class Role(StrEnum):
-    """Who may write a topic. `REQUESTER`, `ANY_RESPONDER` and `PERSON` are outsiders, or ours by name."""
+    """Who may write a topic. `REQUESTER`, `ANY_RESPONDER` and `PERSON` are outsiders, or ours by
+    name."""
 
     COLLECTOR = "collector"
     EVALUATOR = "evaluator"
@@ -83,7 +86,9 @@ class Topic(Generic[M]):
 
     def everywhere(self, node: str = "+", **names: str) -> str:
         """The filter for all messages of this kind, of one node or of every node."""
-        filled = (names.get(level[1:-1], "+") if level[0] == "{" else level for level in self.levels)
+        filled = (
+            names.get(level[1:-1], "+") if level[0] == "{" else level for level in self.levels
+        )
         return "/".join((ROOT, node, *filled))
 
 

@@ -1,8 +1,8 @@
 """Decisions only: `step(rules, state, given, now) -> (state, effects)`.
 
-Nothing here reads a clock, a file or the network, logs, waits or draws random numbers; whatever a decision
-needs is handed in, and whatever it wants done goes out as a value. Worker, dry run, replay, simulation and
-test vectors run these same functions. [design, law 1]
+Nothing here reads a clock, a file or the network, logs, waits or draws random numbers; whatever a
+decision needs is handed in, and whatever it wants done goes out as a value. Worker, dry run,
+replay, simulation and test vectors run these same functions. [design, law 1]
 
 - `signals`: quantities, thresholds and what they are measured against
 - `evaluation`: which thresholds are met and which conditions hold (evaluator)

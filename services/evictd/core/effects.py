@@ -1,7 +1,8 @@
 """What a decision asks of the world, as values. The shell carries them out. [design, law 1]
 
-Effects are journalled with the state and may be carried out again after a crash, so each is harmless when
-repeated: a publish is the newest whole value, an event keeps its id, a stop checks the uid again.
+Effects are journalled with the state and may be carried out again after a crash, so each is
+harmless when repeated: a publish is the newest whole value, an event keeps its id, a stop checks
+the uid again.
 """
 
 from typing import Any, TypeAlias
@@ -41,7 +42,8 @@ Owned: TypeAlias = (
 
 
 class Publish(Struct, frozen=True, kw_only=True, tag=True):
-    """The newest whole value of something this worker owns; `topic` comes from `evictd_schemas.topics`.
+    """The newest whole value of something this worker owns; `topic` comes from
+    `evictd_schemas.topics`.
 
     The shell stamps `epoch` and `rev` and does not repeat an unchanged message.
     """

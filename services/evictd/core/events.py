@@ -21,8 +21,8 @@ def emit(
 ) -> Emit:
     """An event that keeps its id when repeated after a crash.
 
-    `about` is the uid of the object (a node's name for a node), `transition` names this occurrence of the
-    reason for that object: a uid, a revision or a time that a repeat would find again.
+    `about` is the uid of the object (a node's name for a node), `transition` names this occurrence
+    of the reason for that object: a uid, a revision or a time that a repeat would find again.
     """
     source = f"{topics.ROOT}/{node}/{worker}"
     event = Event(

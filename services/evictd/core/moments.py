@@ -1,7 +1,8 @@
 """Time as an argument: `Now` for the worker's own waits, `Moment` for what was observed.
 
-Durations come from one monotonic reading; two machines' wall clocks are never subtracted, except where an
-observation carries nothing else. [design, law 6] [contract 3, Observation: time between two observations]
+Durations come from one monotonic reading; two machines' wall clocks are never subtracted, except
+where an observation carries nothing else. [design, law 6] [contract 3, Observation: time between
+two observations]
 """
 
 from datetime import datetime

@@ -26,18 +26,23 @@ class Candidates(StrEnum):
 
 
 class Profile(Struct, frozen=True, kw_only=True):
-    """The named switches in which a plain host differs from the kubelet, each with its default there.
+    """The named switches in which a plain host differs from the kubelet, each with its default
+    there.
 
     `single_precision_percentages`: the kubelet computes percentages with a 32-bit fraction.
-    `priority_first`: priority before "exceeds its request" in the ranking, and a pod without statistics last.
+    `priority_first`: priority before "exceeds its request" in the ranking, and a pod without
+    statistics last.
     `inodes_minus_bytes`: the kubelet subtracts the storage request in bytes from an inode count.
     `memory_view`: which of a reading's `views` counts; None takes `available`.
     `hard_grace_seconds`: SIGKILL after that on a hard eviction.
     `hard_grace_is_cap`: the workload's own grace counts, up to `hard_grace_seconds`.
     `negative_soft_cap_is_own`: a negative maximum soft grace means the workload's own.
-    `settle_seconds`: after a victim is gone, the next needs an observation at least that much later.
-    `failed_victim_moves_on`: a victim that did not go is `Failed` for ten minutes and the next is taken.
-    `stop_one_growing_writer`: disk and inode pressure stops at most the one workload whose growth explains it.
+    `settle_seconds`: after a victim is gone, the next needs an observation at least that much
+    later.
+    `failed_victim_moves_on`: a victim that did not go is `Failed` for ten minutes and the next is
+    taken.
+    `stop_one_growing_writer`: disk and inode pressure stops at most the one workload whose growth
+    explains it.
     """
 
     single_precision_percentages: bool = True
@@ -82,7 +87,9 @@ class Rules(Struct, frozen=True, kw_only=True):
     maximum_pod_grace_seconds: int = 0
     local_storage_capacity_isolation: bool = True
     separate_disk_gc: bool = True
-    """The gate KubeletSeparateDiskGC: without it a split layout ends the pass. [kubelet-eviction 2.3]"""
+    """The gate KubeletSeparateDiskGC: without it a split layout ends the pass. [kubelet-eviction
+    2.3]"""
     reclaim_steps: tuple[str, ...] | None = None
-    """Reclaim steps of a plain host; None takes the kubelet's table by layout. [kubelet-eviction 7]"""
+    """Reclaim steps of a plain host; None takes the kubelet's table by layout. [kubelet-eviction
+    7]"""
     hard_requesters: tuple[str, ...] = ("evictd.io/node-pressure", "evictd.io/local-storage")
