@@ -1,0 +1,17 @@
+"""Whatever runs workloads, behind one Protocol: containers of an engine, cgroups of a machine.
+
+Only the collector (reading) and the built-in responder (stopping) use it. It knows nothing of the
+bus, of pressure or of Evictions.
+"""
+
+from evictd.runtimes.interface import (
+    Change,
+    ChangeKind,
+    Listing,
+    Runtime,
+    Whereabouts,
+    Workload,
+    life_uid,
+)
+
+__all__ = ["Change", "ChangeKind", "Listing", "Runtime", "Whereabouts", "Workload", "life_uid"]

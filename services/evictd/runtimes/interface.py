@@ -1,0 +1,115 @@
+"""What evictd needs of whatever runs workloads: list them, hear of changes, stop one.
+
+The collector lists, the responder lists and stops; neither knows which runtime it speaks to. A
+runtime decides nothing about pressure: it only refuses, last, what must never be stopped. [design,
+law 9]
+"""
+
+from collections.abc import AsyncIterator
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID, uuid5
+
+from msgspec import Struct
+
+from evictd.core.duty.outcomes import StopOutcome
+from evictd_schemas import Pod, PodReference
+
+LIVES = UUID("6f1c1f0e-4a0b-5d0e-9d53-0d0c7a2f6b10")
+"""The name space of the uids that runtimes make. Changing it makes every workload a stranger."""
+
+
+class Whereabouts(Struct, frozen=True, kw_only=True):
+    """Where a workload can be measured, as absolute directories and files of this machine.
+
+    On a v2 machine the three cgroups are one directory; on hybrid layouts `unified` is the v2 tree
+    with PSI and `cgroup.kill` beside the v1 hierarchies. None: not there or not known.
+    """
+
+    memory_cgroup: str | None = None
+    pids_cgroup: str | None = None
+    unified_cgroup: str | None = None
+    main_process_id: int | None = None
+    writable_layer: str | None = None
+    log_file: str | None = None
+
+
+class Workload(Struct, frozen=True, kw_only=True):
+    """One life of one workload: the wire's `Pod` with all the runtime knows, without statistics."""
+
+    pod: Pod
+    whereabouts: Whereabouts = Whereabouts()
+
+    @property
+    def reference(self) -> PodReference:
+        """Its name and this life's uid."""
+        return PodReference(namespace=self.pod.namespace, name=self.pod.name, uid=self.pod.uid)
+
+
+class Listing(Struct, frozen=True, kw_only=True):
+    """What runs now. `complete` False: something could not be read, so absence means nothing.
+
+    `problems` are sentences for people: unreadable workloads, unknown labels, a missing controller.
+    """
+
+    workloads: tuple[Workload, ...] = ()
+    complete: bool = True
+    problems: tuple[str, ...] = ()
+
+
+class ChangeKind(StrEnum):
+    """What a hint is about. Several of one second may come in any order."""
+
+    STARTED = "started"
+    ENDED = "ended"
+    OUT_OF_MEMORY = "out of memory"
+    LOST = "lost"
+    """The stream was interrupted: anything may have changed; list again."""
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """A hint that listing again is worth while; nothing may be decided on it alone."""
+
+    kind: ChangeKind
+    runtime_id: str = ""
+
+
+class Runtime(Protocol):
+    """One source of workloads. All methods may be called concurrently from one event loop."""
+
+    @property
+    def name(self) -> str:
+        """What `Pod.runtime` says: `docker`, `cgroup`."""
+        ...
+
+    async def list(self) -> Listing:
+        """Everything that runs, in the order of namespace and name; never raises for a workload
+        that vanishes meanwhile.
+
+        Raises `PeerError` when the runtime cannot be reached, `HostError` when the machine refuses.
+        """
+        ...
+
+    def watch(self) -> AsyncIterator[Change]:
+        """Hints until closed; reconnects by itself."""
+        ...
+
+    async def stop(self, pod: PodReference, grace_seconds: int | None) -> StopOutcome:
+        """End this life and confirm it: its own stop signal, then SIGKILL after the grace.
+
+        None means the workload's own grace. Identity and the reasons never to stop are looked at
+        again immediately before the first signal. A second call for the same workload while the
+        first runs shortens the wait to the smaller grace; both calls then tell the same end. Never
+        raises for what a runtime can answer: every end is a value.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Give back connections; the runtime is not used afterwards."""
+        ...
+
+
+def life_uid(runtime_id: str, start: str) -> str:
+    """The uid of one life: a UUID 5 of the runtime's id and the start as the runtime writes it, so
+    that a restarted workload is another pod. [contract 1]"""
+    return str(uuid5(LIVES, f"{runtime_id}|{start}"))
