@@ -13,8 +13,10 @@ from evictd_schemas.common import (
     OwnerReference,
     PodReference,
     PodTarget,
+    Segment,
     Target,
     Timestamp,
+    Uid,
 )
 from evictd_schemas.decision import Decision, RankedPod
 from evictd_schemas.events import Event, WorkerStatus
@@ -99,6 +101,7 @@ __all__ = [
     "RequesterStatus",
     "Resources",
     "ResponderStatus",
+    "Segment",
     "SignalReading",
     "StepOutcome",
     "Stopped",
@@ -108,6 +111,7 @@ __all__ = [
     "ThresholdStatus",
     "Timestamp",
     "Toleration",
+    "Uid",
     "Volume",
     "VolumeStatistics",
     "Wish",

@@ -13,6 +13,22 @@ from msgspec import Meta, Struct
 Timestamp = Annotated[datetime, Meta(tz=True)]
 """RFC 3339 with a time zone; evictd writes UTC. [contract 1]"""
 
+Segment = Annotated[
+    str,
+    Meta(extra_json_schema={"minLength": 1, "maxLength": 253, "pattern": "^[^$/+#\\s][^/+#\\s]*$"}),
+]
+"""A name that is a level of a topic. The limits are checked by `core`, not here. [contract 1]"""
+
+Uid = Annotated[
+    str,
+    Meta(
+        extra_json_schema={
+            "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+        }
+    ),
+]
+"""One life of a workload: a lower-case UUID. Checked by `core`, not here. [contract 1]"""
+
 Number = int | float
 """`available` and `capacity` are numbers; bytes and counts are integers. [contract 1]"""
 
@@ -31,9 +47,9 @@ class Moment(Struct, frozen=True, kw_only=True, rename="camel"):
 class PodReference(Struct, frozen=True, kw_only=True, rename="camel"):
     """One life of one workload: actions are checked by `uid`, memory is kept by the name."""
 
-    namespace: str
-    name: str
-    uid: str
+    namespace: Segment
+    name: Segment
+    uid: Uid
 
 
 class ObjectReference(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -47,8 +63,8 @@ class ObjectReference(Struct, frozen=True, kw_only=True, rename="camel"):
 class PodTarget(Struct, frozen=True, kw_only=True, rename="camel"):
     """The target's pod by name and uid; the namespace is that of the object itself."""
 
-    name: str = ""
-    uid: str = ""
+    name: Segment = ""
+    uid: Uid = ""
 
 
 class Target(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

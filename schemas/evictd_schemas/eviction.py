@@ -13,6 +13,7 @@ from evictd_schemas.common import (
     ObjectReference,
     Target,
     Timestamp,
+    Uid,
 )
 
 API_VERSION = "lifecycle.k8s.io/v1alpha1"
@@ -139,7 +140,7 @@ class Eviction(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
 class Report(Struct, frozen=True, kw_only=True, rename="camel"):
     """What the Active responder says of its work; another `eviction_uid` is ignored."""
 
-    eviction_uid: str
+    eviction_uid: Uid
     heartbeat_time: Timestamp | None = None
     expected_completion_time: Timestamp | None = None
     completion_time: Timestamp | None = None

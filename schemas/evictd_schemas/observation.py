@@ -6,7 +6,7 @@ pasted in. Absent statistics are not zero.
 
 from msgspec import Struct, field
 
-from evictd_schemas.common import Number, Timestamp
+from evictd_schemas.common import Number, Segment, Timestamp, Uid
 
 Resources = dict[str, Number]
 """Resource name to amount: bytes for `memory` and `ephemeral-storage`, cores for `cpu`."""
@@ -124,9 +124,9 @@ class Pod(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True)
     `critical` adds to the rules of the specification; `protected` is the owner's wish.
     """
 
-    namespace: str
-    name: str
-    uid: str
+    namespace: Segment
+    name: Segment
+    uid: Uid
     runtime: str = ""
     runtime_id: str = ""
     priority: int | None = None
@@ -180,7 +180,7 @@ class Layout(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tr
 class Observation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """What a collector saw of one node, whole. `pods` absent: only the signals changed."""
 
-    node: str
+    node: Segment
     time: Timestamp
     signals: dict[str, SignalReading]
     sequence: int | None = None
