@@ -5,12 +5,11 @@ value, are in `evictd.shell.configuration`. `None` always means "not given", so 
 the profile applies. [design, two profiles] [kubelet-eviction 3.1]
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
 from evictd_schemas.observation import DeclaredResponder
-from evictd_schemas.sources import Sources
 
 ModeName = Literal["observe", "dry-run", "act"]
 ProfileName = Literal["host", "kubelet"]
@@ -56,7 +55,12 @@ class Signals(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
 
 
 class NodeSettings(
-    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    omit_defaults=True,
+    forbid_unknown_fields=True,
 ):
     """What decides about one node; the same keys at the top level and in an entry of `nodes`."""
 
@@ -123,7 +127,12 @@ class NodeOverride(
 
 
 class Requests(
-    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    omit_defaults=True,
+    forbid_unknown_fields=True,
 ):
     """What a workload is meant to use; the ranking looks at what exceeds it."""
 
@@ -134,7 +143,12 @@ class Requests(
 
 
 class Workload(
-    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    omit_defaults=True,
+    forbid_unknown_fields=True,
 ):
     """What the machine's owner says about the workloads of a name; it wins over their labels."""
 
@@ -179,7 +193,7 @@ class Configuration(
     state_folder: str | None = None
     """Folder of journals and of the owned broker. Default `/var/lib/evictd` for root, else
     `~/.local/state/evictd`, because a restart must find what it had promised."""
-    sources: Sources = Sources()
+    sources: dict[str, Any] = {}
     """What the collector reads. Default: this machine's `/proc`, `/sys/fs/cgroup` and the engine's
     socket where there is one."""
     workloads: dict[str, Workload] = {}
