@@ -1,4 +1,5 @@
-"""The wire: examples decode or are refused as they say, generated documents are current, topics read back."""
+"""The wire: examples decode or are refused as they say, generated documents are current, topics
+read back."""
 
 import json
 from pathlib import Path
