@@ -1,7 +1,7 @@
-"""Opening deliveries: size, JSON, types, then the rules about values; one judge answers. [contract 1, Rejection]
+"""Opening deliveries: size, JSON, types, then the rules about values; one judge answers.
 
-A message that does not decode or breaks a rule changes nothing. The worker that the contract names as judge
-answers with one `MessageRejected`; the others only count.
+A message that does not decode or breaks a rule changes nothing. The worker that the contract names
+as judge answers with one `MessageRejected`; the others only count. [contract 1, Rejection]
 """
 
 from collections import OrderedDict
@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from evictd.core.events import emit
+from evictd.core.problems import Problem
 from evictd.shell.bus import Delivery
 from evictd.shell.clock import Clock
 from evictd.shell.publisher import Publisher
@@ -23,14 +24,6 @@ REPEAT_SECONDS = 600.0
 """The same payload on the same topic is answered once in this time. [contract 1]"""
 REMEMBERED_MAX = 10_000
 """Answers remembered for that; beyond it the oldest is forgotten and may be answered again."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Problem:
-    """One broken rule: the field's path as on the wire, and what is wrong with it."""
-
-    field: str
-    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
