@@ -1,0 +1,213 @@
+#!/usr/bin/env bash
+# A Docker engine of one's own, for one test run, from nothing.  As root:
+#
+#   engine.sh packages           install engine, Compose 1.29, Compose v2 and buildx
+#   engine.sh base               make the file system that the stand-in images are imported from
+#   engine.sh start host|netns   start dockerd: "host" may reach package indexes, "netns" is sealed off
+#   engine.sh images             import the stand-ins for python:3.12-slim and eclipse-mosquitto
+#   engine.sh inside COMMAND...  run a command where published ports are (dockerd's network namespace)
+#   engine.sh environment        print the variables that a client of this engine needs
+#   engine.sh stop               end every container and dockerd, and take its cgroups and leftovers away
+#   engine.sh remove             stop, then remove images and build cache too
+#
+# ENGINE_CACHE   what is downloaded once and used by every engine: packages, base file system
+# ENGINE_FOLDER  what belongs to this engine alone: socket, images, log
+# ENGINE_CGROUP  the cgroup of all its containers; ENGINE_CAP_MIB bounds their memory together, so that
+#                a test that fills memory never endangers the machine
+#
+# Nothing here names a package mirror: packages come from wherever this machine's own apt and pip get
+# theirs.  No image registry is needed: the images are made of Debian's packages.
+set -euo pipefail
+
+ENGINE_CACHE=${ENGINE_CACHE:-/var/tmp/evictd-engine}
+ENGINE_FOLDER=${ENGINE_FOLDER:-$ENGINE_CACHE/engine-0}
+ENGINE_CGROUP=${ENGINE_CGROUP:-evictd-lab-0}
+ENGINE_CAP_MIB=${ENGINE_CAP_MIB:-1536}
+HERE=$(cd "$(dirname "$0")" && pwd)
+PID_FILE=$ENGINE_FOLDER/dockerd.pid
+BASE=$ENGINE_CACHE/base.tar
+PLUGINS=$ENGINE_CACHE/client/cli-plugins
+TRUSTED=/etc/ssl/certs/ca-certificates.crt
+# Debian's release for the stand-ins: its Python and Mosquitto are the ones nearest to the real images.
+RELEASE=trixie
+export DOCKER_HOST=unix://$ENGINE_FOLDER/docker.sock DOCKER_CONFIG=$ENGINE_CACHE/client
+export DEBIAN_FRONTEND=noninteractive
+
+mirror() {
+  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' | head -n 1
+}
+
+# Another process may hold apt's lock: wait for it instead of failing.
+apt_get() { apt-get -qq -o DPkg::Lock::Timeout=300 "$@"; }
+
+packages() {
+  mkdir -p "$ENGINE_CACHE"
+  local missing=()
+  for package in docker.io docker-compose mmdebstrap debian-archive-keyring iptables iproute2 ca-certificates; do
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+  done
+  if ((${#missing[@]})); then
+    apt_get update
+    # RUNLEVEL=1: the package must not start an engine of its own on this machine.
+    RUNLEVEL=1 apt_get install -y --no-install-recommends "${missing[@]}" >"$ENGINE_CACHE/apt.log"
+  fi
+  [ -x "$PLUGINS/docker-compose" ] || client_plugins
+}
+
+# Compose v2 and buildx are not in every Debian: take the two files out of the release that has them,
+# with an apt state of its own, and leave the machine's sources as they are.
+client_plugins() {
+  local state=$ENGINE_CACHE/apt
+  rm -rf "$state" "$ENGINE_CACHE/unpacked"
+  mkdir -p "$state"/{lists,cache/archives}/partial "$PLUGINS" "$ENGINE_CACHE/unpacked"
+  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(mirror) $RELEASE main" >"$state/sources.list"
+  local options=(-o Dir::Etc::sourcelist="$state/sources.list" -o Dir::Etc::sourceparts=/dev/null
+    -o Dir::State::lists="$state/lists" -o Dir::Cache="$state/cache" -o APT::Sandbox::User=root)
+  apt_get "${options[@]}" update
+  (cd "$ENGINE_CACHE/unpacked" && apt_get "${options[@]}" download docker-compose docker-buildx)
+  for archive in "$ENGINE_CACHE"/unpacked/*.deb; do dpkg-deb -x "$archive" "$ENGINE_CACHE/unpacked"; done
+  cp "$ENGINE_CACHE"/unpacked/usr/libexec/docker/cli-plugins/* "$PLUGINS/"
+  rm -rf "$state" "$ENGINE_CACHE/unpacked"
+}
+
+base() {
+  [ -s "$BASE" ] && return
+  mkdir -p "$ENGINE_CACHE"
+  # A network index may be signed by an authority that only this machine knows: hand its bundle over.
+  mmdebstrap --quiet --variant=minbase --mode=root --format=tar \
+    --include=python3,python3-pip,python3-venv,ca-certificates,mosquitto,mosquitto-clients \
+    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
+    --dpkgopt='path-exclude=/usr/share/locale/*' \
+    --customize-hook="copy-in $TRUSTED ${TRUSTED%/*}" \
+    "$RELEASE" "$BASE.partial" "$(mirror)"
+  mv "$BASE.partial" "$BASE"
+}
+
+images() {
+  docker image inspect evictd-lab-base >/dev/null 2>&1 || import_base
+  # BuildKit would need a network to look the base image up by name; the classic builder does not.
+  export DOCKER_BUILDKIT=0
+  stand_in python:3.12-slim python
+  stand_in eclipse-mosquitto:2.1.2-alpine mosquitto
+}
+
+stand_in() {
+  docker build --tag "$1" - <"$HERE/$2.dockerfile" >"$ENGINE_FOLDER/build.log" 2>&1 \
+    || { cat "$ENGINE_FOLDER/build.log" >&2; exit 1; }
+}
+
+import_base() {
+  local index settings
+  settings="ENV PIP_CERT=$TRUSTED PIP_DISABLE_PIP_VERSION_CHECK=1"
+  index=$(python3 -m pip config get global.index-url 2>/dev/null || true)
+  index=${PIP_INDEX_URL:-$index}
+  [ -z "$index" ] || settings="$settings PIP_INDEX_URL=$index"
+  docker import --change "$settings" "$BASE" evictd-lab-base >/dev/null
+}
+
+memory_group() {
+  if [ -d /sys/fs/cgroup/memory ]; then echo "/sys/fs/cgroup/memory/$ENGINE_CGROUP memory.limit_in_bytes"
+  else echo "/sys/fs/cgroup/$ENGINE_CGROUP memory.max"; fi
+}
+
+start() {
+  local arguments folder limit
+  mkdir -p "$ENGINE_FOLDER"
+  stop
+  read -r folder limit < <(memory_group)
+  mkdir -p "$folder"
+  echo $((ENGINE_CAP_MIB << 20)) >"$folder/$limit"
+  echo '{}' >"$ENGINE_FOLDER/daemon.json"
+  arguments=(--config-file "$ENGINE_FOLDER/daemon.json" --data-root "$ENGINE_FOLDER/data" --exec-root "$ENGINE_FOLDER/run"
+    --pidfile "$PID_FILE" --host "$DOCKER_HOST" --cgroup-parent "/$ENGINE_CGROUP")
+  case $1 in
+  host)
+    # No bridge, no rules, no forwarding: the machine's own network stays as it is.
+    setsid unshare --mount --propagation private dockerd "${arguments[@]}" \
+      --bridge=none --iptables=false --ip6tables=false --ip-forward=false \
+      >"$ENGINE_FOLDER/log" 2>&1 </dev/null &
+    ;;
+  netns)
+    setsid unshare --mount --net --propagation private \
+      sh -c 'ip link set lo up && exec dockerd "$@"' dockerd "${arguments[@]}" >"$ENGINE_FOLDER/log" 2>&1 </dev/null &
+    ;;
+  *) usage ;;
+  esac
+  answers || { cat "$ENGINE_FOLDER/log" >&2; exit 1; }
+}
+
+answers() {
+  for _ in $(seq 300); do
+    if docker info >/dev/null 2>&1; then return 0; fi
+    sleep 0.1
+  done
+  return 1
+}
+
+# The process of this engine, and of no other: a number alone may belong to somebody else by now.
+engine_process() {
+  local process
+  process=$(cat "$PID_FILE" 2>/dev/null) || return 1
+  tr '\0' ' ' <"/proc/$process/cmdline" 2>/dev/null | grep -q -- "--pidfile $PID_FILE " || return 1
+  echo "$process"
+}
+
+stop() {
+  local process
+  if process=$(engine_process); then
+    docker ps --all --quiet | xargs -r docker rm --force --volumes >/dev/null 2>&1 || true
+    docker volume ls --quiet | xargs -r docker volume rm >/dev/null 2>&1 || true
+    docker network prune --force >/dev/null 2>&1 || true
+    end "$process"
+  fi
+  rm -f "$PID_FILE"
+  take_cgroups_away
+}
+
+end() {
+  kill "$1"
+  for _ in $(seq 150); do
+    [ -d "/proc/$1" ] || return 0
+    sleep 0.1
+  done
+  kill -KILL "$1"
+}
+
+# Only what is inside the engine's own cgroup is ended: an engine that was killed leaves containers behind.
+take_cgroups_away() {
+  local folder
+  for folder in /sys/fs/cgroup/"$ENGINE_CGROUP" /sys/fs/cgroup/*/"$ENGINE_CGROUP"; do
+    [ -d "$folder" ] || continue
+    for _ in $(seq 50); do
+      find "$folder" -name cgroup.procs -exec cat {} + 2>/dev/null | xargs -r kill -KILL 2>/dev/null || true
+      find "$folder" -depth -type d -exec rmdir {} + 2>/dev/null || true
+      [ -d "$folder" ] || break
+      sleep 0.1
+    done
+  done
+}
+
+environment() {
+  echo "DOCKER_HOST=$DOCKER_HOST"
+  echo "DOCKER_CONFIG=$DOCKER_CONFIG"
+}
+
+remove() {
+  stop
+  rm -rf "$ENGINE_FOLDER"
+}
+
+usage() {
+  sed -n '2,11p' "$0" >&2
+  exit 2
+}
+
+case ${1:-} in
+packages | base | images | stop | environment | remove) "$1" ;;
+start) start "${2:-netns}" ;;
+inside)
+  shift
+  exec nsenter --net --target "$(engine_process)" "$@"
+  ;;
+*) usage ;;
+esac
