@@ -1,7 +1,8 @@
 """The inbox of a worker: the newest of a kind per key, and timers. [design, laws 1 and 4]
 
-What piled up while the worker was busy is coalesced: level-triggered steps need only the newest whole
-state. It is fed by bus deliveries and by finished host work, and read by `supervise.drive` alone.
+What piled up while the worker was busy is coalesced: level-triggered steps need only the newest
+whole state. It is fed by bus deliveries and by finished host work, and read by `supervise.drive`
+alone.
 """
 
 import asyncio
@@ -16,11 +17,13 @@ G = TypeVar("G")
 ITEMS_MAX = 200_000
 """Bound on waiting items: keys are workloads and requests, so this is far above any one machine."""
 TIMER_RECHECK_SECONDS = 30.0
-"""A sleeping machine stops the loop's clock but not boot time, so that long waits are looked at again."""
+"""A sleeping machine stops the loop's clock but not boot time, so that long waits are looked at
+again."""
 
 
 class Inbox(Generic[G]):
-    """Batches of (key, given). A key's items keep their order; a newer one of a slot replaces the older."""
+    """Batches of (key, given). A key's items keep their order; a newer one of a slot replaces the
+    older."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -71,7 +74,9 @@ class Inbox(Generic[G]):
         while True:
             await self._ready.wait()
             self._ready.clear()
-            batch = [(key, given) for key, items in self._waiting.items() for given in items.values()]
+            batch = [
+                (key, given) for key, items in self._waiting.items() for given in items.values()
+            ]
             self._waiting, self._size = {}, 0
             if batch:
                 yield batch

@@ -1,4 +1,5 @@
-"""The journal: one row a key, state and the effects of its last step, before anyone sees them. [design, law 5]"""
+"""The journal: one row a key, state and the effects of its last step, before anyone sees them.
+[design, law 5]"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -26,8 +26,9 @@ Step = Callable[[str, S, G | Tick, Now], tuple[S, Sequence[E]]]
 class Outside(Generic[S, G, E]):
     """All a worker is given of the world; it reaches for nothing else.
 
-    `node` is the home node, `scope` the node level of its filters: `+`, or the home node where it serves
-    only that. `rules` compiles the configuration of a node, None for one that is not served here.
+    `node` is the home node, `scope` the node level of its filters: `+`, or the home node where it
+    serves only that. `rules` compiles the configuration of a node, None for one that is not served
+    here.
     """
 
     node: str
@@ -48,9 +49,11 @@ async def drive(
     perform: Callable[[str, E], Awaitable[None]],
     states: dict[str, S] | None = None,
 ) -> None:
-    """Feed `step` and obey it until the inbox is closed. A key is a node, a target's uid or an Eviction.
+    """Feed `step` and obey it until the inbox is closed. A key is a node, a target's uid or an
+    Eviction.
 
-    `states` is the map to work on, for a worker that shows it; a state equal to `start` is forgotten.
+    `states` is the map to work on, for a worker that shows it; a state equal to `start` is
+    forgotten.
     """
     states = {} if states is None else states
     for row in await outside.journal.rows():

@@ -1,4 +1,5 @@
-"""The bus as its users see it. Nothing here waits: delivery feeds an inbox, publishing fills an outbox."""
+"""The bus as its users see it. Nothing here waits: delivery feeds an inbox, publishing fills an
+outbox."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,7 +8,8 @@ from msgspec import Struct
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
-    """One message. `listed`: it came with the list on subscribing, not as something that just happened.
+    """One message. `listed`: it came with the list on subscribing, not as something that just
+    happened.
 
     An empty payload says that the topic is gone.
     """
@@ -20,8 +22,8 @@ class Delivery(Struct, frozen=True, kw_only=True):
 class Listing(Struct, frozen=True, kw_only=True):
     """The list on subscribing is complete.
 
-    `authoritative`: it held everything this process itself had published, so what it did not name is gone
-    (the bus has delivered an empty payload, `listed`, for each of those). [design, law 5]
+    `authoritative`: it held everything this process itself had published, so what it did not name
+    is gone (the bus has delivered an empty payload, `listed`, for each of those). [design, law 5]
     """
 
     authoritative: bool
@@ -62,7 +64,8 @@ class Bus(Protocol):
     def publish(
         self, topic: str, payload: bytes, *, retain: bool, publisher: Listener | None = None
     ) -> None:
-        """Hand a message to every other listener and to the mirror. The publisher does not get it back."""
+        """Hand a message to every other listener and to the mirror. The publisher does not get it
+        back."""
         ...
 
     def attach(self, listener: Listener) -> None:

@@ -15,7 +15,8 @@ class Router:
     def __init__(self) -> None:
         self.retained: dict[str, bytes] = {}
         self.own: set[str] = set()
-        """Retained topics that this process has published or cleared; a list never overrides them."""
+        """Retained topics that this process has published or cleared; a list never overrides
+        them."""
         self._listeners: list[Listener] = []
         self._mirror: Mirror | None = None
 

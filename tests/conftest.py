@@ -1,0 +1,71 @@
+"""What holds for every test: a loop for the session, no blocking call in a loop, nothing real on
+virtual time."""
+
+import asyncio
+import sys
+import threading
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import pytest
+from blockbuster import blockbuster_ctx
+
+REAL = frozenset(
+    {
+        "socket.connect",
+        "socket.bind",
+        "subprocess.Popen",
+        "os.posix_spawn",
+        "os.fork",
+    }
+)
+"""What the interpreter audits that takes real time, and so never ends while virtual time runs.
+Threads are not audited by every version, so that their start is replaced."""
+
+
+class Guard:
+    """Refuses what is real while a test runs on virtual time. An audit hook cannot be taken back,
+    so that there is one for the session, switched on and off."""
+
+    def __init__(self) -> None:
+        self.on = False
+        sys.addaudithook(self._audit)
+
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self.on and event in REAL:
+            raise AssertionError(f"{event} under looptime: {arguments!r}")
+
+
+GUARD = Guard()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def session_loop() -> Iterator[None]:
+    """A loop is set for tests that have none, and closed: an unclosed one would be a warning."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    asyncio.set_event_loop(None)
+    loop.close()
+
+
+@pytest.fixture(autouse=True)
+def nothing_blocks() -> Iterator[None]:
+    """A blocking call inside a running loop fails the test."""
+    with blockbuster_ctx():
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """No socket, thread or process in a test that is marked `looptime`."""
+    if item.get_closest_marker("looptime") is None:
+        return (yield)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading.Thread, "start", _refuse_thread)
+        patch.setattr(GUARD, "on", True)
+        return (yield)
+
+
+def _refuse_thread(thread: threading.Thread) -> None:
+    raise AssertionError(f"a thread under looptime: {thread.name}")

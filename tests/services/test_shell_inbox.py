@@ -1,0 +1,45 @@
+"""The inbox: newest of a kind per key, in order, and timers on virtual time. [design, law 4]"""
+
+import asyncio
+
+import pytest
+
+from evictd.core.effects import Tick
+from evictd.shell.clock import LoopClock
+from evictd.shell.inbox import TIMER_RECHECK_SECONDS, Inbox
+
+pytestmark = pytest.mark.looptime
+
+
+async def test_a_newer_item_of_a_kind_replaces_the_older_one_of_the_same_key() -> None:
+    inbox: Inbox[str] = Inbox(LoopClock())
+    inbox.feed("a", "old")
+    inbox.feed("b", "other")
+    inbox.feed("a", "new")
+    inbox.close()
+    assert [batch async for batch in inbox] == [[("a", "new"), ("b", "other")]]
+
+
+async def test_slots_of_one_key_are_kept_apart() -> None:
+    inbox: Inbox[str] = Inbox(LoopClock())
+    inbox.feed("a", "one", slot=1)
+    inbox.feed("a", "two", slot=2)
+    inbox.close()
+    assert [batch async for batch in inbox] == [[("a", "one"), ("a", "two")]]
+
+
+async def test_a_timer_feeds_a_tick_at_its_time_and_a_later_wish_replaces_it() -> None:
+    clock = LoopClock()
+    inbox: Inbox[str] = Inbox(clock)
+    inbox.wake_at("a", clock.now().boot_seconds + 5)
+    inbox.wake_at("a", clock.now().boot_seconds + 3 * TIMER_RECHECK_SECONDS)
+    started = asyncio.get_running_loop().time()
+    batch = await anext(aiter(inbox))
+    assert batch == [("a", Tick())]
+    assert asyncio.get_running_loop().time() - started == pytest.approx(3 * TIMER_RECHECK_SECONDS)
+
+
+async def test_nothing_real_may_start_on_virtual_time() -> None:
+    """The guard of these tests themselves."""
+    with pytest.raises(AssertionError, match="under looptime"):
+        await asyncio.to_thread(int)
