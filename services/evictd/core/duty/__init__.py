@@ -1,1 +1,28 @@
-"""What the built-in responder does about its own Active entry: stop one workload, once."""
+"""What the built-in responder does about its own Active entry: stop one workload, once.
+
+- `state`: one Duty per Eviction, what it is told and what it asks for
+- `response`: the step of the responder that stops through evictd's own runtimes
+- `errand`: the evictor's orders
+- `imperative`: one sync of the protocol's default responder, which asks an eviction endpoint
+- `outcomes`: how a stop ended
+
+It knows neither runtimes nor the bus beyond naming topics.
+"""
+
+from evictd.core.duty.outcomes import StopOutcome, StopResult
+from evictd.core.duty.response import respond
+from evictd.core.duty.state import Assigned, Duty, Effect, Given, Listed, Look, Phase, StopEnded
+
+__all__ = [
+    "Assigned",
+    "Duty",
+    "Effect",
+    "Given",
+    "Listed",
+    "Look",
+    "Phase",
+    "StopEnded",
+    "StopOutcome",
+    "StopResult",
+    "respond",
+]

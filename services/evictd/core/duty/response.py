@@ -1,0 +1,340 @@
+"""The built-in responder's step: when it is its turn it stops the target, once, and says so.
+
+Each step returns everything that its phase stands for, a running stop included, so that whichever
+step was the last one before a crash, carrying out its effects again resumes the work. The shell
+does not begin twice what still runs, and a runtime checks the uid: repeating is harmless. [design,
+law 5] [contract 3, Report, Eviction] [eviction-request-api 7]
+"""
+
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from msgspec import structs
+
+from evictd.core.duty.imperative import (
+    HEARTBEAT_SECONDS,
+    PAUSE_BASE_SECONDS,
+    PAUSE_MAX_SECONDS,
+    RESPONDER_NAME,
+    pause_seconds,
+)
+from evictd.core.duty.outcomes import StopOutcome, StopResult
+from evictd.core.duty.state import (
+    Assigned,
+    Duty,
+    Effect,
+    Given,
+    Listed,
+    Look,
+    Phase,
+    StopEnded,
+)
+from evictd.core.effects import Publish, Retract, Stop, Tick, WakeAt
+from evictd.core.moments import Now
+from evictd.core.rules import Mode, Rules
+from evictd_schemas import Eviction, Pod, PodReference, Report, Stopped, topics
+
+OVERDUE_SECONDS = 120.0
+"""A stop that is this long past its grace gets no more heartbeats: the controller's deadline ends
+it. [eviction-request-api 8: no heartbeat without progress]"""
+MESSAGE_BYTES_MAX = 4000
+"""A report's message is cut there. [eviction-request-api 2.3]"""
+
+Step = tuple[Duty, tuple[Effect, ...]]
+
+
+def respond(rules: Rules, duty: Duty, given: Given | Tick, now: Now) -> Step:
+    """One step of one Eviction of the home node. [design, laws 1, 8, 9 and 11]"""
+    match given:
+        case Assigned(eviction=eviction):
+            if eviction is None:
+                return _dismissed(rules, duty, now)
+            return _assigned(rules, duty, eviction, now)
+        case Listed(pod=pod):
+            return _listed(rules, duty, pod, now)
+        case StopEnded(uid=uid, outcome=outcome):
+            return _ended(rules, duty, uid, outcome, now)
+        case Tick():
+            return _ticked(rules, duty, now)
+        case _:
+            assert_never(given)
+
+
+def _assigned(rules: Rules, duty: Duty, eviction: Eviction, now: Now) -> Step:
+    """A new life of the Eviction begins a new duty; a stop that runs for the old one tells its
+    uid."""
+    if duty.eviction is None or duty.eviction.metadata.uid != eviction.metadata.uid:
+        duty = Duty()
+    duty = structs.replace(duty, eviction=eviction, dismissed=False)
+    foreign = eviction.status.node not in ("", rules.node)
+    if foreign or duty.target is None:
+        return Duty(), ()
+    if duty.phase is Phase.STOPPING:
+        return _standing(rules, _shortened(duty, now), now)
+    if not duty.active and duty.phase is not Phase.DONE:
+        return structs.replace(duty, phase=Phase.IDLE), ()
+    if duty.phase is Phase.IDLE or (duty.phase is Phase.PAUSING and _tightened(duty)):
+        duty = structs.replace(duty, phase=Phase.LOOKING)
+    return _standing(rules, duty, now)
+
+
+def _dismissed(rules: Rules, duty: Duty, now: Now) -> Step:
+    """The Eviction was collected: the report goes too; a running stop is still waited for."""
+    if duty.eviction is None:
+        return Duty(), ()
+    if duty.phase is Phase.STOPPING:
+        return _standing(rules, structs.replace(duty, dismissed=True), now)
+    return Duty(), _retracted(rules, duty)
+
+
+def _listed(rules: Rules, duty: Duty, pod: Pod | None, now: Now) -> Step:
+    """Only a uid that a runtime of this machine has listed is ours; of others nothing is said."""
+    if duty.phase is not Phase.LOOKING or not duty.active:
+        return duty, ()
+    target = duty.target
+    if pod is None or target is None or pod.uid != target.uid:
+        if duty.pod is None:
+            return _standing(rules, _paused(duty, now), now)
+        pod = duty.pod  # it was listed before: the runtime itself tells that it has gone
+    return _begun(rules, structs.replace(duty, pod=pod), pod, now)
+
+
+def _begun(rules: Rules, duty: Duty, pod: Pod, now: Now) -> Step:
+    """The mode is looked at last, from the node's own rules; then the reasons never to stop."""
+    assert duty.eviction is not None  # noqa: S101 - only an active duty begins
+    name, refusal = f"{pod.namespace}/{pod.name}", _refusal(pod)
+    dry = _dryness(rules, duty.eviction)
+    if dry is not None:
+        would = f"would have stopped {name}" if refusal is None else f"would not stop {refusal}"
+        return _standing(rules, _completed(duty, f"{would}; {dry}", now, gone=False), now)
+    if refusal is not None:
+        return _standing(rules, _failed(duty, refusal, now, signalled=False), now)
+    grace = _grace_seconds(duty.eviction, pod)
+    began = structs.replace(
+        duty, phase=Phase.STOPPING, grace_seconds=grace, began_boot_seconds=now.boot_seconds
+    )
+    wait = "its own grace" if grace is None else f"a grace of {grace} s"
+    return _standing(rules, _stopping(began, f"stopping {name} with {wait}", now), now)
+
+
+def _ended(rules: Rules, duty: Duty, uid: str, outcome: StopOutcome, now: Now) -> Step:
+    """What is down because of us is written down; what is not is tried again."""
+    target = duty.target
+    if duty.phase is not Phase.STOPPING or target is None or target.uid != uid:
+        return duty, ()
+    if not outcome.ended:
+        signalled = outcome.result is StopResult.FAILED
+        why = f"{target.namespace}/{target.name}: {outcome.why}"
+        duty = _failed(duty, why, now, signalled=signalled)
+        if duty.dismissed:
+            return Duty(), _retracted(rules, duty)
+        return _standing(rules, duty, now)
+    record = _record(rules, duty, outcome, now)
+    if duty.dismissed:
+        return Duty(), (*_retracted(rules, duty), *record)
+    duty = _completed(duty, _end_sentence(target, outcome), now, gone=True)
+    duty, effects = _standing(rules, duty, now)
+    return duty, (*effects, *record)
+
+
+def _ticked(rules: Rules, duty: Duty, now: Now) -> Step:
+    if duty.phase is Phase.PAUSING and duty.active and _due(duty.next_boot_seconds, now):
+        duty = structs.replace(duty, phase=Phase.LOOKING)
+    return _standing(rules, duty, now)
+
+
+def _standing(rules: Rules, duty: Duty, now: Now) -> Step:
+    """Everything that the phase asks for; nothing is reported when it is not our turn."""
+    duty = _beaten(duty, now)
+    effects: list[Effect] = []
+    target = duty.target
+    if duty.active and duty.report is not None:
+        effects.append(Publish(topic=_report_topic(rules, duty), message=duty.report))
+    if duty.phase is Phase.LOOKING and target is not None:
+        effects.append(Look(pod=target))
+    if duty.phase is Phase.STOPPING and target is not None:
+        effects.append(Stop(pod=target, grace_seconds=duty.grace_seconds, signal=_signal(duty)))
+    if (wake := _next_boot_seconds(duty)) is not None:
+        effects.append(WakeAt(boot_seconds=wake))
+    return duty, tuple(effects)
+
+
+def _next_boot_seconds(duty: Duty) -> float | None:
+    beat = duty.heartbeat_boot_seconds + HEARTBEAT_SECONDS
+    if duty.phase is Phase.STOPPING and duty.active:
+        return beat
+    if duty.phase is Phase.PAUSING and duty.active:
+        return duty.next_boot_seconds if duty.report is None else min(duty.next_boot_seconds, beat)
+    return None
+
+
+def _beaten(duty: Duty, now: Now) -> Duty:
+    """A sign of life about every three minutes while something still happens."""
+    if duty.phase not in (Phase.STOPPING, Phase.PAUSING, Phase.LOOKING) or duty.report is None:
+        return duty
+    if not _due(duty.heartbeat_boot_seconds + HEARTBEAT_SECONDS, now) or _overdue(duty, now):
+        return duty
+    report = structs.replace(duty.report, heartbeat_time=_second(now.utc))
+    return structs.replace(duty, report=report, heartbeat_boot_seconds=now.boot_seconds)
+
+
+def _overdue(duty: Duty, now: Now) -> bool:
+    if duty.phase is not Phase.STOPPING or duty.grace_seconds is None:
+        return False
+    return _due(duty.began_boot_seconds + duty.grace_seconds + OVERDUE_SECONDS, now)
+
+
+def _shortened(duty: Duty, now: Now) -> Duty:
+    """A smaller grace that arrives while the stop runs shortens it; nothing lengthens it."""
+    if not _tightened(duty):
+        return duty
+    assert duty.eviction is not None  # noqa: S101 - _tightened has looked
+    grace = duty.eviction.status.grace_period_seconds
+    target = duty.target
+    assert target is not None  # noqa: S101 - a stop has a target
+    shorter = structs.replace(duty, grace_seconds=grace)
+    name = f"{target.namespace}/{target.name}"
+    return _stopping(shorter, f"stopping {name} with a grace shortened to {grace} s", now)
+
+
+def _tightened(duty: Duty) -> bool:
+    if duty.eviction is None or (asked := duty.eviction.status.grace_period_seconds) is None:
+        return False
+    return duty.grace_seconds is None or asked < duty.grace_seconds
+
+
+def _stopping(duty: Duty, message: str, now: Now) -> Duty:
+    """The report before the first signal: from here on nobody may take the wish back."""
+    expected = None
+    if duty.grace_seconds is not None:
+        expected = _second(now.utc) + timedelta(seconds=duty.grace_seconds)
+    return _reported(duty, message, now, expected=expected, signalled=True)
+
+
+def _failed(duty: Duty, why: str, now: Now, *, signalled: bool) -> Duty:
+    """Not ended: attempts, the reason, and a pause that doubles."""
+    duty = _paused(duty, now)
+    message = f"stop failed (attempts={duty.attempts}): {why}"
+    return _reported(duty, message, now, expected=None, signalled=signalled)
+
+
+def _paused(duty: Duty, now: Now) -> Duty:
+    """One attempt more; 5, 10, 20 ... 600 s until the next. [eviction-request-api 7]"""
+    pause = pause_seconds(PAUSE_BASE_SECONDS, PAUSE_MAX_SECONDS, duty.attempts)
+    return structs.replace(
+        duty,
+        phase=Phase.PAUSING if duty.active else Phase.IDLE,
+        attempts=duty.attempts + 1,
+        next_boot_seconds=now.boot_seconds + pause,
+    )
+
+
+def _completed(duty: Duty, message: str, now: Now, *, gone: bool) -> Duty:
+    duty = _reported(duty, message, now, expected=_second(now.utc), signalled=gone)
+    assert duty.report is not None  # noqa: S101 - _reported has just made it
+    report = structs.replace(duty.report, completion_time=_second(now.utc), target_gone=gone)
+    return structs.replace(duty, phase=Phase.DONE, report=report)
+
+
+def _reported(
+    duty: Duty, message: str, now: Now, *, expected: datetime | None, signalled: bool
+) -> Duty:
+    assert duty.eviction is not None  # noqa: S101 - only an assigned duty reports
+    before = duty.report is not None and duty.report.point_of_no_return
+    report = Report(
+        eviction_uid=duty.eviction.metadata.uid,
+        heartbeat_time=_second(now.utc),
+        expected_completion_time=expected,
+        message=message.encode()[:MESSAGE_BYTES_MAX].decode(errors="ignore"),
+        point_of_no_return=signalled or (before and duty.attempts > 1),
+    )
+    return structs.replace(duty, report=report, heartbeat_boot_seconds=now.boot_seconds)
+
+
+def _record(rules: Rules, duty: Duty, outcome: StopOutcome, now: Now) -> tuple[Effect, ...]:
+    """`stopped/...`: what is down because of us. A name that runs again is not down.
+
+    Not found counts as ours, since the order to stop was given: after a crash in the middle of a
+    stop nothing else is left to see.
+    """
+    if outcome.result is StopResult.OTHER_UID or duty.eviction is None or duty.pod is None:
+        return ()
+    pod = duty.pod
+    memory = None if pod.stats is None else pod.stats.memory
+    record = Stopped(
+        uid=pod.uid,
+        runtime_id=pod.runtime_id,
+        time=_second(now.utc),
+        signal=_signal(duty),
+        eviction=duty.eviction.metadata.name,
+        restore=pod.restore,
+        last_usage=None if memory is None else memory.working_set_bytes,
+        depends_on=pod.depends_on,
+    )
+    topic = topics.STOPPED.at(rules.node, namespace=pod.namespace, name=pod.name)
+    return (Publish(topic=topic, message=record),)
+
+
+def _retracted(rules: Rules, duty: Duty) -> tuple[Effect, ...]:
+    return () if duty.report is None else (Retract(topic=_report_topic(rules, duty)),)
+
+
+def _report_topic(rules: Rules, duty: Duty) -> str:
+    assert duty.eviction is not None  # noqa: S101 - only an assigned duty reports
+    metadata = duty.eviction.metadata
+    domain, _, key = RESPONDER_NAME.partition("/")
+    return topics.REPORT.at(
+        rules.node, namespace=metadata.namespace, name=metadata.name, domain=domain, key=key
+    )
+
+
+def _dryness(rules: Rules, eviction: Eviction) -> str | None:
+    """Why nothing may be stopped at all, or None. The node's own mode counts, whoever asked."""
+    if rules.mode is not Mode.ACT:
+        return f"mode is {rules.mode}"
+    return "the request is a dry run" if eviction.status.dry_run else None
+
+
+def _refusal(pod: Pod) -> str | None:
+    """Never a critical or protected workload, even if all others have let it pass. [design, law
+    9]"""
+    name = f"{pod.namespace}/{pod.name}"
+    if pod.critical:
+        return f"{name}: it is critical"
+    if pod.protected:
+        return f"{name}: it is protected" + (
+            f", managed by {pod.managed_by}" if pod.managed_by else ""
+        )
+    return None
+
+
+def _grace_seconds(eviction: Eviction, pod: Pod) -> int | None:
+    """The Eviction's grace, or else the workload's own; None leaves it to the runtime."""
+    asked = eviction.status.grace_period_seconds
+    return pod.termination_grace_period_seconds if asked is None else max(0, asked)
+
+
+def _signal(duty: Duty) -> str | None:
+    if duty.eviction is None or duty.eviction.status.reason is None:
+        return None
+    return duty.eviction.status.reason.signal
+
+
+def _end_sentence(target: PodReference, outcome: StopOutcome) -> str:
+    name = f"{target.namespace}/{target.name}"
+    if outcome.result is StopResult.OTHER_UID:
+        return f"{name} had already ended; another life has its name"
+    if outcome.result is StopResult.NOT_FOUND:
+        return f"{name} is gone"
+    return f"{name} was stopped" + (f": {outcome.why}" if outcome.why else "")
+
+
+def _due(boot_seconds: float, now: Now) -> bool:
+    """Boot time that lies more than any pause ahead is of another boot: due at once."""
+    rest_seconds = boot_seconds - now.boot_seconds
+    return rest_seconds <= 0 or rest_seconds > PAUSE_MAX_SECONDS + OVERDUE_SECONDS + 86_400
+
+
+def _second(time: datetime) -> datetime:
+    """Reports are compared at whole seconds. [contract 1]"""
+    return time.replace(microsecond=0)

@@ -1,0 +1,97 @@
+"""One Eviction as the built-in responder sees it: its state, what it is told, what it asks for."""
+
+from enum import StrEnum
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from evictd.core.duty.imperative import RESPONDER_NAME
+from evictd.core.duty.outcomes import StopOutcome
+from evictd.core.effects import BusEffect, Stop
+from evictd_schemas import Eviction, Pod, PodReference, Report
+
+
+class Phase(StrEnum):
+    """Where the work on one Eviction stands."""
+
+    IDLE = "idle"
+    """Nothing to do, or not ours."""
+    LOOKING = "looking"
+    """Waiting to hear whether a runtime of this machine has listed the target."""
+    STOPPING = "stopping"
+    """Past the point of no return: a stop runs, and each step says so again."""
+    PAUSING = "pausing"
+    """The last attempt did not end it, or no runtime lists it; tried again after a pause."""
+    DONE = "done"
+    """Completion is reported."""
+
+
+class Duty(Struct, frozen=True, kw_only=True):
+    """The state of one key, `namespace/name` of an Eviction. Boot times are the responder's own.
+
+    `pod` is what the runtime said of the target when it was last listed; `grace_seconds` is that of
+    the running stop; `dismissed`: the Eviction was collected while the stop ran.
+    """
+
+    eviction: Eviction | None = None
+    phase: Phase = Phase.IDLE
+    pod: Pod | None = None
+    grace_seconds: int | None = None
+    attempts: int = 0
+    began_boot_seconds: float = 0.0
+    next_boot_seconds: float = 0.0
+    heartbeat_boot_seconds: float = 0.0
+    report: Report | None = None
+    dismissed: bool = False
+
+    @property
+    def target(self) -> PodReference | None:
+        """The one life that is to end; None when the Eviction names no pod."""
+        if self.eviction is None or (pod := self.eviction.spec.target.pod) is None:
+            return None
+        return PodReference(namespace=self.eviction.metadata.namespace, name=pod.name, uid=pod.uid)
+
+    @property
+    def active(self) -> bool:
+        """Whether it is our turn and we have not yet been recorded as complete."""
+        if self.eviction is None or self.dismissed:
+            return False
+        status = self.eviction.status
+        ours = any(
+            entry.name == RESPONDER_NAME and entry.state == "Active"
+            for entry in status.target_responders
+        )
+        recorded = any(
+            entry.name == RESPONDER_NAME and entry.completion_time is not None
+            for entry in status.responders
+        )
+        return ours and not recorded
+
+
+class Assigned(Struct, frozen=True, kw_only=True, tag=True):
+    """The newest Eviction of the key, None when it is gone."""
+
+    eviction: Eviction | None
+
+
+class Listed(Struct, frozen=True, kw_only=True, tag=True):
+    """The answer to `Look`: the pod as a runtime of this machine lists it, None when none does."""
+
+    pod: Pod | None
+
+
+class StopEnded(Struct, frozen=True, kw_only=True, tag=True):
+    """A stop of this life is over, one way or another."""
+
+    uid: str
+    outcome: StopOutcome
+
+
+class Look(Struct, frozen=True, kw_only=True, tag=True):
+    """Ask the runtimes whether they list this life; the answer comes back as `Listed`."""
+
+    pod: PodReference
+
+
+Given: TypeAlias = Assigned | Listed | StopEnded
+Effect: TypeAlias = BusEffect | Stop | Look

@@ -1,0 +1,404 @@
+"""The built-in responder's step, told as what it is given and what it asks for."""
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+from hypothesis import given as examples
+from hypothesis import strategies as st
+from msgspec import structs
+
+from evictd.core.duty import (
+    Assigned,
+    Duty,
+    Effect,
+    Given,
+    Listed,
+    Look,
+    Phase,
+    StopEnded,
+    StopOutcome,
+    StopResult,
+    respond,
+)
+from evictd.core.duty.imperative import RESPONDER_NAME
+from evictd.core.effects import Publish, Retract, Stop, Tick, WakeAt
+from evictd.core.moments import Now
+from evictd.core.rules import Mode, Rules
+from evictd_schemas import (
+    Eviction,
+    EvictionSpec,
+    EvictionStatus,
+    MemoryStatistics,
+    Metadata,
+    Pod,
+    PodStatistics,
+    PodTarget,
+    Reason,
+    Report,
+    ResponderStatus,
+    Stopped,
+    Target,
+    TargetResponder,
+)
+
+UID = "0d9f6a52-3a52-4f0e-9a43-1c8f6f2f2a11"
+START = datetime(2026, 1, 1, tzinfo=UTC)
+ACT = Rules(node="edge-7", mode=Mode.ACT)
+POD = Pod(
+    namespace="shop",
+    name="web",
+    uid=UID,
+    runtime_id="3fa9",
+    termination_grace_period_seconds=30,
+    depends_on=("shop/db",),
+    restore="never",
+    stats=PodStatistics(memory=MemoryStatistics(working_set_bytes=512)),
+)
+GONE = StopOutcome(result=StopResult.GONE, why="exit code 143")
+REPORT_TOPIC = (
+    "evictd/v1/edge-7/evictions/shop/web-0d9f6a52/responders/imperative-eviction.k8s.io/evictor"
+)
+
+
+def eviction(
+    state: str = "Active", grace: int | None = None, kind: str = "Soft", *, dry_run: bool = False
+) -> Eviction:
+    """An Eviction of shop/web with the default responder in a state."""
+    return Eviction(
+        metadata=Metadata(namespace="shop", name="web-0d9f6a52", uid="eviction-1"),
+        spec=EvictionSpec(target=Target(pod=PodTarget(name="web", uid=UID))),
+        status=EvictionStatus(
+            observed_generation=1,
+            target_responders=(TargetResponder(name=RESPONDER_NAME, priority=100, state=state),),
+            responders=(ResponderStatus(name=RESPONDER_NAME, start_time=START),),
+            node="edge-7",
+            grace_period_seconds=grace,
+            reason=Reason(signal="memory.available"),
+            type=kind,
+            dry_run=dry_run,
+        ),
+    )
+
+
+class Responder:
+    """One duty, fed step by step."""
+
+    def __init__(self, rules: Rules = ACT) -> None:
+        self.rules = rules
+        self.duty = Duty()
+        self.seconds = 1000.0
+
+    def __call__(self, given: Given | Tick, after: float = 0.0) -> tuple[Effect, ...]:
+        self.seconds += after
+        now = Now(boot_seconds=self.seconds, utc=START + timedelta(seconds=self.seconds))
+        self.duty, effects = respond(self.rules, self.duty, given, now)
+        return effects
+
+
+def only(effects: tuple[Effect, ...], kind: type) -> list[object]:
+    """The effects of one kind."""
+    return [effect for effect in effects if isinstance(effect, kind)]
+
+
+def report(effects: tuple[Effect, ...]) -> Report:
+    """The one report among the effects."""
+    (found,) = (
+        effect.message
+        for effect in effects
+        if isinstance(effect, Publish) and isinstance(effect.message, Report)
+    )
+    return found
+
+
+def stopping(
+    responder: Responder, grace: int | None = None, *, dry_run: bool = False
+) -> tuple[Effect, ...]:
+    """Bring it to the point where the stop runs."""
+    responder(Assigned(eviction=eviction(grace=grace, dry_run=dry_run)))
+    return responder(Listed(pod=POD))
+
+
+def test_an_active_entry_makes_it_look_for_the_pod_and_then_report_before_it_stops() -> None:
+    """The point of no return is reported before the first signal."""
+    responder = Responder()
+    assert responder(Assigned(eviction=eviction())) == (Look(pod=responder.duty.target),)
+    effects = responder(Listed(pod=POD))
+    first, second, third = effects
+    assert isinstance(first, Publish)
+    assert first.topic == REPORT_TOPIC
+    assert report(effects).point_of_no_return
+    assert not report(effects).target_gone
+    assert report(effects).message == "stopping shop/web with a grace of 30 s"
+    assert second == Stop(pod=responder.duty.target, grace_seconds=30, signal="memory.available")
+    assert isinstance(third, WakeAt)
+
+
+def test_a_confirmed_end_is_reported_and_written_down() -> None:
+    """Completion with targetGone, and what is down because of us with all that restoring needs."""
+    responder = Responder()
+    stopping(responder)
+    effects = responder(StopEnded(uid=UID, outcome=GONE), after=3)
+    assert report(effects).target_gone
+    assert report(effects).completion_time == START + timedelta(seconds=1003)
+    assert effects[-1] == Publish(
+        topic="evictd/v1/edge-7/stopped/shop/web",
+        message=Stopped(
+            uid=UID,
+            runtime_id="3fa9",
+            time=START + timedelta(seconds=1003),
+            signal="memory.available",
+            eviction="web-0d9f6a52",
+            restore="never",
+            last_usage=512,
+            depends_on=("shop/db",),
+        ),
+    )
+    assert responder(StopEnded(uid=UID, outcome=GONE)) == ()
+
+
+@pytest.mark.parametrize("mode", [Mode.OBSERVE, Mode.DRY_RUN])
+def test_unless_the_node_acts_nothing_is_stopped_whoever_asked(mode: Mode) -> None:
+    """The mode is enforced last, by the responder's own rules."""
+    responder = Responder(Rules(node="edge-7", mode=mode))
+    effects = stopping(responder)
+    assert only(effects, Stop) == []
+    assert report(effects).message == f"would have stopped shop/web; mode is {mode}"
+    assert report(effects).completion_time is not None
+    assert not report(effects).target_gone
+    assert not report(effects).point_of_no_return
+
+
+def test_a_dry_request_on_an_acting_node_stops_nothing() -> None:
+    """Dry is dry although the node acts."""
+    effects = stopping(Responder(), dry_run=True)
+    assert only(effects, Stop) == []
+    assert report(effects).message == "would have stopped shop/web; the request is a dry run"
+
+
+@pytest.mark.parametrize("state", ["Inactive", "Canceled", "Interrupted", "Completed"])
+def test_without_an_active_entry_it_does_not_begin(state: str) -> None:
+    """Nothing is looked for, reported or stopped when it is not its turn."""
+    responder = Responder()
+    assert responder(Assigned(eviction=eviction(state=state))) == ()
+    assert responder(Tick()) == ()
+
+
+@pytest.mark.parametrize("state", ["Canceled", "Interrupted"])
+def test_an_end_of_the_turn_while_it_looks_keeps_it_from_stopping(state: str) -> None:
+    """A withdrawal between the look and its answer is in time."""
+    responder = Responder()
+    responder(Assigned(eviction=eviction()))
+    responder(Assigned(eviction=eviction(state=state)))
+    assert responder(Listed(pod=POD)) == ()
+
+
+def test_a_foreign_node_is_none_of_its_business() -> None:
+    """It works for its home node only."""
+    responder = Responder(Rules(node="other", mode=Mode.ACT))
+    assert responder(Assigned(eviction=eviction())) == ()
+    assert responder.duty == Duty()
+
+
+def test_of_a_uid_that_no_runtime_lists_nothing_is_said() -> None:
+    """It looks again after 5, 10, 20 ... seconds and reports nothing."""
+    responder = Responder()
+    responder(Assigned(eviction=eviction()))
+    assert responder(Listed(pod=None)) == (WakeAt(boot_seconds=1005.0),)
+    assert only(responder(Tick(), after=5), Look)
+    assert responder(Listed(pod=None)) == (WakeAt(boot_seconds=1015.0),)
+    other = structs.replace(POD, uid="another")
+    responder(Tick(), after=10)
+    assert responder(Listed(pod=other)) == (WakeAt(boot_seconds=1035.0),)
+
+
+@pytest.mark.parametrize(
+    ("pod", "why"),
+    [
+        (structs.replace(POD, critical=True), "shop/web: it is critical"),
+        (structs.replace(POD, protected=True), "shop/web: it is protected"),
+        (
+            structs.replace(POD, protected=True, managed_by="Swarm"),
+            "shop/web: it is protected, managed by Swarm",
+        ),
+    ],
+)
+def test_what_must_never_be_stopped_is_refused_last(pod: Pod, why: str) -> None:
+    """Even when everybody before has let it pass, and visibly."""
+    responder = Responder()
+    responder(Assigned(eviction=eviction()))
+    effects = responder(Listed(pod=pod))
+    assert only(effects, Stop) == []
+    assert report(effects).message == f"stop failed (attempts=1): {why}"
+    assert not report(effects).point_of_no_return
+    assert report(effects).completion_time is None
+
+
+def test_a_failed_stop_is_tried_again_after_a_pause_that_doubles_to_ten_minutes() -> None:
+    """5, 10, 20 ... 600 s; the count and the reason stay visible."""
+    responder = Responder()
+    stopping(responder)
+    pauses = []
+    for attempt in range(1, 10):
+        failed = StopOutcome(result=StopResult.FAILED, why="engine does not answer")
+        effects = responder(StopEnded(uid=UID, outcome=failed))
+        assert report(effects).message == (
+            f"stop failed (attempts={attempt}): shop/web: engine does not answer"
+        )
+        pauses.append(responder.duty.next_boot_seconds - responder.seconds)
+        responder(Tick(), after=pauses[-1])
+        assert only(responder(Listed(pod=POD)), Stop)
+    assert pauses == [5, 10, 20, 40, 80, 160, 320, 600, 600]
+
+
+def test_a_canceled_eviction_ends_the_attempts() -> None:
+    """In the pause after a refusal the turn may be taken away."""
+    responder = Responder()
+    stopping(responder)
+    responder(StopEnded(uid=UID, outcome=StopOutcome(result=StopResult.REFUSED, why="no")))
+    assert responder(Assigned(eviction=eviction(state="Canceled"))) == ()
+    assert responder(Tick(), after=600) == ()
+
+
+def test_a_smaller_grace_that_arrives_shortens_the_running_stop() -> None:
+    """Hard never waits for soft: a second Stop with the smaller grace."""
+    responder = Responder()
+    stopping(responder, grace=600)
+    effects = responder(Assigned(eviction=eviction(grace=10, kind="Hard")), after=60)
+    assert only(effects, Stop) == [
+        Stop(pod=responder.duty.target, grace_seconds=10, signal="memory.available")
+    ]
+    assert report(effects).message == "stopping shop/web with a grace shortened to 10 s"
+
+
+def test_a_larger_grace_never_lengthens_a_stop() -> None:
+    """The stop that runs goes on with its own grace."""
+    responder = Responder()
+    stopping(responder, grace=10)
+    (stop,) = only(responder(Assigned(eviction=eviction(grace=600))), Stop)
+    assert isinstance(stop, Stop)
+    assert stop.grace_seconds == 10
+
+
+def test_a_smaller_grace_does_not_wait_for_the_pause_after_a_failure() -> None:
+    """A tightened wish is tried at once."""
+    responder = Responder()
+    stopping(responder, grace=600)
+    responder(StopEnded(uid=UID, outcome=StopOutcome(result=StopResult.FAILED, why="no")))
+    assert only(responder(Assigned(eviction=eviction(grace=1))), Look)
+
+
+def test_past_the_point_of_no_return_a_stop_goes_on_and_is_written_down() -> None:
+    """Interrupted or collected in the middle: no report any more, but `stopped` is written."""
+    responder = Responder()
+    stopping(responder)
+    assert only(responder(Assigned(eviction=eviction(state="Interrupted"))), Publish) == []
+    assert only(responder(Assigned(eviction=None)), Stop)
+    retract, stopped = responder(StopEnded(uid=UID, outcome=GONE))
+    assert retract == Retract(topic=REPORT_TOPIC)
+    assert isinstance(stopped, Publish)
+    assert isinstance(stopped.message, Stopped)
+    assert responder.duty == Duty()
+
+
+def test_a_collected_eviction_is_forgotten_with_its_report() -> None:
+    """State is kept only while there is something to do."""
+    responder = Responder()
+    stopping(responder)
+    responder(StopEnded(uid=UID, outcome=GONE))
+    assert responder(Assigned(eviction=None)) == (Retract(topic=REPORT_TOPIC),)
+    assert responder.duty == Duty()
+
+
+def test_a_target_that_has_already_gone_is_reported_as_gone() -> None:
+    """After a crash in the middle of a stop nothing else may be left to see."""
+    for result in (StopResult.NOT_FOUND, StopResult.OTHER_UID):
+        responder = Responder()
+        stopping(responder)
+        effects = responder(StopEnded(uid=UID, outcome=StopOutcome(result=result)))
+        assert report(effects).target_gone
+        written = any(
+            isinstance(effect, Publish) and isinstance(effect.message, Stopped)
+            for effect in effects
+        )
+        assert written is (result is StopResult.NOT_FOUND)
+
+
+def test_a_heartbeat_about_every_three_minutes_while_the_stop_takes_its_time() -> None:
+    """And none once the stop is long overdue: without progress there is no sign of life."""
+    responder = Responder()
+    stopping(responder, grace=300)
+    first = responder.duty.report
+    (wake,) = only(responder(Tick(), after=60), WakeAt)
+    assert responder.duty.report == first
+    assert wake == WakeAt(boot_seconds=1180.0)
+    beaten = report(responder(Tick(), after=120))
+    assert beaten.heartbeat_time == START + timedelta(seconds=1180)
+    assert report(responder(Tick(), after=300)) == beaten
+
+
+def test_a_completed_and_recorded_entry_is_left_alone() -> None:
+    """Once the controller has the completion, nothing is published again."""
+    responder = Responder()
+    stopping(responder)
+    responder(StopEnded(uid=UID, outcome=GONE))
+    assert responder(Assigned(eviction=eviction(state="Completed"))) == ()
+
+
+def test_every_step_while_stopping_says_stop_so_that_any_last_step_resumes_after_a_crash() -> None:
+    """The journal keeps the effects of the last step only."""
+    responder = Responder()
+    steps = [stopping(responder, grace=600)]
+    steps.append(responder(Tick(), after=180))
+    steps.append(responder(Assigned(eviction=eviction(grace=500))))
+    steps.append(responder(Assigned(eviction=eviction(state="Canceled", grace=500))))
+    steps.append(responder(Assigned(eviction=None)))
+    assert all(len(only(effects, Stop)) == 1 for effects in steps)
+
+
+def test_the_duty_survives_the_journal() -> None:
+    """The state decodes to what it was."""
+    responder = Responder()
+    stopping(responder)
+    assert msgspec.json.decode(msgspec.json.encode(responder.duty), type=Duty) == responder.duty
+
+
+outcomes = st.sampled_from(list(StopResult)).map(lambda result: StopOutcome(result=result, why="x"))
+givens = st.one_of(
+    st.builds(
+        Assigned,
+        eviction=st.one_of(
+            st.none(),
+            st.builds(
+                eviction,
+                state=st.sampled_from(["Active", "Inactive", "Canceled", "Interrupted"]),
+                grace=st.sampled_from([None, 0, 10, 600]),
+                dry_run=st.booleans(),
+            ),
+        ),
+    ),
+    st.sampled_from([Listed(pod=POD), Listed(pod=None), Tick()]),
+    st.sampled_from([Listed(pod=structs.replace(POD, protected=True))]),
+    outcomes.map(lambda outcome: StopEnded(uid=UID, outcome=outcome)),
+)
+
+
+@examples(
+    st.sampled_from(list(Mode)), st.lists(st.tuples(givens, st.sampled_from([0, 1, 200, 900])))
+)
+def test_whatever_comes_in_whatever_order(mode: Mode, story: list[tuple[Given, float]]) -> None:
+    """A stop needs `act`, a taken-up pod and a report of no return; DONE is never left by
+    itself."""
+    responder = Responder(Rules(node="edge-7", mode=mode))
+    for given, after in story:
+        before = responder.duty
+        effects = responder(given, after)
+        if only(effects, Stop):
+            assert mode is Mode.ACT
+            assert responder.duty.phase is Phase.STOPPING
+            assert responder.duty.pod is not None
+            assert not responder.duty.pod.protected
+            assert responder.duty.report is not None
+            assert responder.duty.report.point_of_no_return
+        if before.phase is Phase.DONE and not isinstance(given, Assigned):
+            assert responder.duty.phase is Phase.DONE
