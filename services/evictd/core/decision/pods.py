@@ -91,12 +91,14 @@ def container_request(pod: Pod, name: str, resource: str) -> Number | None:
     return None
 
 
-def qos_class(pod: Pod) -> str:
+def qos_class(pod: Pod, *, pod_level: bool = True) -> str:
     """Guaranteed, Burstable or BestEffort; the class recorded in the status wins.
-    [kubelet-eviction 11]"""
+
+    `pod_level`: pod-level resources, where there are any, count alone. [kubelet-eviction 11]
+    """
     if pod.qos_class:
         return pod.qos_class
-    holders = _qos_holders(pod)
+    holders = _qos_holders(pod, pod_level=pod_level)
     requests = [_counted(requests) for requests, _ in holders]
     limits = [_counted(limits) for _, limits in holders]
     if not any(requests) and not any(limits):
@@ -107,10 +109,10 @@ def qos_class(pod: Pod) -> str:
     return "Burstable"
 
 
-def _qos_holders(pod: Pod) -> list[tuple[Resources, Resources]]:
+def _qos_holders(pod: Pod, *, pod_level: bool) -> list[tuple[Resources, Resources]]:
     """Pod-level resources alone, even an empty block; else the containers and the effective
     figures."""
-    if pod.pod_resources is not None:
+    if pod_level and pod.pod_resources is not None:
         return [(pod.pod_resources.requests, pod.pod_resources.limits)]
     holders = [(container.requests, container.limits) for container in _named(pod)]
     if pod.requests or pod.limits:

@@ -5,11 +5,8 @@ Absent statistics are None, which is not zero; an absent figure inside statistic
 
 from collections.abc import Collection, Iterator
 
+from evictd.core.signals.layouts import DiskPart
 from evictd_schemas import FileSystemStatistics, Pod, PodStatistics, Volume, VolumeStatistics
-
-ROOT = "root"
-LOGS = "logs"
-LOCAL_VOLUMES = "localVolumeSource"
 
 _LOCAL_KINDS = frozenset({"hostPath", "configMap", "gitRepo"})
 
@@ -37,12 +34,12 @@ def process_count(statistics: PodStatistics) -> int:
     return statistics.process_stats.process_count or 0
 
 
-def disk_bytes(pod: Pod, statistics: PodStatistics, parts: Collection[str]) -> int:
+def disk_bytes(pod: Pod, statistics: PodStatistics, parts: Collection[DiskPart]) -> int:
     """Bytes in the measured parts."""
     return sum(part.used_bytes or 0 for part in _measured(pod, statistics, parts))
 
 
-def disk_inodes(pod: Pod, statistics: PodStatistics, parts: Collection[str]) -> int:
+def disk_inodes(pod: Pod, statistics: PodStatistics, parts: Collection[DiskPart]) -> int:
     """Inodes in the measured parts."""
     return sum(part.inodes_used or 0 for part in _measured(pod, statistics, parts))
 
@@ -57,15 +54,15 @@ def _local(volume: Volume) -> bool:
 
 
 def _measured(
-    pod: Pod, statistics: PodStatistics, parts: Collection[str]
+    pod: Pod, statistics: PodStatistics, parts: Collection[DiskPart]
 ) -> Iterator[FileSystemStatistics | VolumeStatistics]:
     """All containers of the statistics whatever their names; of volumes the first of a name."""
     for container in statistics.containers:
-        if ROOT in parts and container.rootfs is not None:
+        if DiskPart.ROOT in parts and container.rootfs is not None:
             yield container.rootfs
-        if LOGS in parts and container.logs is not None:
+        if DiskPart.LOGS in parts and container.logs is not None:
             yield container.logs
-    if LOCAL_VOLUMES in parts:
+    if DiskPart.LOCAL_VOLUMES in parts:
         for name in local_volumes(pod):
             first = next((entry for entry in statistics.volume if entry.name == name), None)
             if first is not None:

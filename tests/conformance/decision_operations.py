@@ -1,0 +1,206 @@
+"""Vectors of the decision: ranking, requests, usage, grace, messages."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tests.conformance.pods import pod_of, statistics_of
+
+from evictd.core.decision import grace, pods, ranking, usage
+from evictd.core.decision.message import pressure_reason
+from evictd.core.rules import KUBELET
+from evictd.core.signals.layouts import DiskPart
+from evictd.core.signals.names import Resource
+from evictd.core.signals.thresholds import Amount, Judge, Share, Value
+from evictd_schemas import Layout, Pod, ThresholdStatus
+
+PARTS = {
+    "root": DiskPart.ROOT,
+    "logs": DiskPart.LOGS,
+    "localVolumeSource": DiskPart.LOCAL_VOLUMES,
+}
+COMPARATORS: Mapping[str, Callable[[ranking.Place], ranking.Key]] = {
+    "exceed_memory_requests": ranking.by_exceeding,
+    "exceed_disk_requests": ranking.by_exceeding,
+    "priority": ranking.by_priority,
+    "memory": ranking.by_excess,
+    "disk": ranking.by_excess,
+    "process": ranking.by_count,
+}
+JUDGE = Judge(single_precision=KUBELET.single_precision_percentages)
+
+
+def rank(given: dict[str, Any]) -> dict[str, Any]:
+    """The complete ranking of a signal, or some comparators on their own."""
+    statistics = statistics_of(given["pod_stats"])
+    listed = [pod_of(pod, statistics) for pod in given["pods"]]
+    if "signal" in given:
+        order = ranking.rank(KUBELET, given["signal"], _layout(given), listed)
+        return {"order": [place.pod.name for place in order]}
+    places = [_place(given, pod) for pod in listed]
+    keys = [COMPARATORS[name] for name in given["comparators"]]
+    ordered = sorted(places, key=lambda place: [key(place) for key in keys])
+    return {"order": [place.pod.name for place in ordered]}
+
+
+def comparison(given: dict[str, Any]) -> dict[str, Any]:
+    """The order, or for two pods what the comparators say of them."""
+    if "signal" in given or len(given["pods"]) != 2:
+        return rank(given)
+    statistics = statistics_of(given["pod_stats"])
+    keys = [COMPARATORS[name] for name in given["comparators"]]
+    first, second = (
+        [key(_place(given, pod_of(pod, statistics))) for key in keys] for pod in given["pods"]
+    )
+    return {**rank(given), "comparison": (first > second) - (first < second)}
+
+
+def compare_ranking(expected: Any, actual: Any) -> None:
+    """A case expects an order or a comparison."""
+    assert {key: actual[key] for key in expected} == expected
+
+
+def requests(given: dict[str, Any]) -> dict[str, Any]:
+    """Effective requests and the pod's storage limit."""
+    pod = pod_of(given["pod"])
+    level = given.get("pod_level_resources_enabled", True)
+    return {
+        "requests": {
+            name: _milli(name, pods.effective_request(pod, _wire_name(name), pod_level=level))
+            for name in given["resources"]
+        },
+        "ephemeral_storage_limit": pods.storage_limit(pod),
+    }
+
+
+def disk_usage(given: dict[str, Any]) -> dict[str, Any]:
+    """Bytes and inodes of the selected parts."""
+    pod = _pod_with_statistics(given)
+    assert pod.stats is not None
+    parts = [PARTS[name] for name in given["fs_stats"] if name in PARTS]
+    return {
+        "bytes": usage.disk_bytes(pod, pod.stats, parts),
+        "inodes": usage.disk_inodes(pod, pod.stats, parts),
+        "local_volumes": list(usage.local_volumes(pod)),
+    }
+
+
+def critical(given: dict[str, Any]) -> dict[str, Any]:
+    """Critical, static, mirror."""
+    pod = pod_of(given["pod"])
+    return {
+        "critical": pods.critical(pod),
+        "static": pods.static(pod),
+        "mirror": pods.mirror(pod),
+    }
+
+
+def qos(given: dict[str, Any]) -> dict[str, Any]:
+    """The QoS class."""
+    pod = pod_of(given["pod"])
+    level = given.get("pod_level_resources_enabled", True)
+    return {"qos": pods.qos_class(pod, pod_level=level)}
+
+
+def effective_grace(given: dict[str, Any]) -> dict[str, Any]:
+    """Seconds really given, and whether a running termination was shortened."""
+    seconds, shortened = grace.effective_grace_seconds(
+        own=given["pod_termination_grace_period_s"],
+        deletion=given["pod_deletion_grace_period_s"],
+        override=given["override_s"],
+        running=given["already_running_s"],
+    )
+    return {"grace_period_s": seconds, "shortened": shortened}
+
+
+def message(given: dict[str, Any]) -> dict[str, Any]:
+    """Text and annotations of a pressure eviction."""
+    reason = pressure_reason(
+        "", Resource(given["resource"]), _statuses(given), _pod_with_statistics(given)
+    )
+    return {"message": reason.message, "annotations": reason.annotations}
+
+
+def _statuses(given: dict[str, Any]) -> Sequence[ThresholdStatus]:
+    return [
+        status_of(threshold, given["observations"].get(threshold["signal"]))
+        for threshold in given["thresholds"]
+    ]
+
+
+def status_of(
+    threshold: Mapping[str, Any], observation: Mapping[str, Any] | None
+) -> ThresholdStatus:
+    """A threshold of the vectors as judged."""
+    status = ThresholdStatus(
+        signal=threshold["signal"],
+        operator=threshold["operator"],
+        value="",
+        grace_period_seconds=threshold["grace_period_s"],
+    )
+    if observation is None:
+        return status
+    value = _value(threshold["value"])
+    return ThresholdStatus(
+        signal=status.signal,
+        operator=status.operator,
+        value="",
+        grace_period_seconds=status.grace_period_seconds,
+        quantity=int(JUDGE.absolute(value, observation["capacity"])),
+        available=observation["available"],
+    )
+
+
+def _value(given: Mapping[str, Any]) -> Value:
+    if "quantity" in given:
+        return Amount(quantity=given["quantity"])
+    return Share(fraction=given["percentage"])
+
+
+def _pod_with_statistics(given: dict[str, Any]) -> Pod:
+    entry = given["pod_stats"]
+    return pod_of(given["pod"], statistics_of(entry if isinstance(entry, list) else [entry]))
+
+
+def _layout(given: dict[str, Any]) -> Layout:
+    return Layout(
+        dedicated_image_fs=given.get("dedicated_image_fs", False),
+        dedicated_container_fs=given.get("dedicated_container_fs", False),
+    )
+
+
+def _place(given: dict[str, Any], pod: Pod) -> ranking.Place:
+    names = set(given["comparators"])
+    if "process" in names:
+        resource = Resource.PIDS
+    elif names & {"disk", "exceed_disk_requests"}:
+        resource = Resource(given["disk_resource"] or Resource.EPHEMERAL_STORAGE)
+    else:
+        resource = Resource.MEMORY
+    parts = [PARTS[name] for name in given.get("fs_stats", ()) if name in PARTS]
+    return ranking.place(KUBELET, resource, parts, pod)
+
+
+def _wire_name(resource: str) -> str:
+    return "cpu" if resource == "cpu_milli" else resource
+
+
+def _milli(resource: str, amount: float) -> float:
+    return round(amount * 1000) if resource == "cpu_milli" else amount
+
+
+OPERATIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
+    ("rank_memory", "rank"): rank,
+    ("rank_disk", "rank"): rank,
+    ("rank_inodes", "rank"): rank,
+    ("rank_process", "rank"): rank,
+    ("rank_missing_stats", "rank"): comparison,
+    ("pod_requests", "requests"): requests,
+    ("pod_disk_usage", "disk_usage"): disk_usage,
+    ("critical_pods", "critical"): critical,
+    ("qos_class", "qos"): qos,
+    ("effective_grace", "effective_grace"): effective_grace,
+    ("eviction_message", "message"): message,
+}
+
+RANKINGS = ("rank_memory", "rank_disk", "rank_inodes", "rank_process", "rank_missing_stats")
+COMPARISONS: dict[str, Callable[[Any, Any], None]] = dict.fromkeys(RANKINGS, compare_ranking)
