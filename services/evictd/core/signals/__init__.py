@@ -1,1 +1,4 @@
-"""What is measured and the lines it is measured against: quantities, signals, thresholds, layouts."""
+"""What is measured and the lines it is measured against.
+
+Quantities, percentages and durations; signals; thresholds and their settings; layouts.
+"""
