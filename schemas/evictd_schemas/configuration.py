@@ -5,18 +5,30 @@ value, are in `evictd.shell.configuration`. `None` always means "not given", so 
 the profile applies. [design, two profiles] [kubelet-eviction 3.1]
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct, field
 
 from evictd_schemas.observation import DeclaredResponder
+from evictd_schemas.sources import Sources
 
 ModeName = Literal["observe", "dry-run", "act"]
 ProfileName = Literal["host", "kubelet"]
 CandidatesName = Literal["labelled", "all"]
 
 
-class Signals(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Section(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+):
+    """What all parts of the file have in common: a key that nobody knows is a mistake."""
+
+
+class Signals(Section, frozen=True, kw_only=True):
     """One text a signal; which kind of text depends on the map. A signal that is absent is off.
 
     Names are case-sensitive, and every threshold means "less than". [kubelet-eviction 2]
@@ -54,14 +66,7 @@ class Signals(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
     """100 minus the percentage of time in which every task waited for a disk; shown only."""
 
 
-class NodeSettings(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
+class NodeSettings(Section, frozen=True, kw_only=True):
     """What decides about one node; the same keys at the top level and in an entry of `nodes`."""
 
     mode: ModeName | None = None
@@ -111,14 +116,7 @@ class NodeSettings(
     two pressure requesters. [contract 3, EvictionRequest]"""
 
 
-class NodeOverride(
-    NodeSettings,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
+class NodeOverride(NodeSettings, frozen=True, kw_only=True):
     """Settings for the nodes that `match`: each key given here wins over the same key anywhere
     else, environment and flags included. The first entry that matches a node holds for it."""
 
@@ -126,14 +124,7 @@ class NodeOverride(
     """Pattern of node names with `*`, `?` and `[…]`, such as `demo-*`."""
 
 
-class Requests(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
+class Requests(Section, frozen=True, kw_only=True):
     """What a workload is meant to use; the ranking looks at what exceeds it."""
 
     memory: str | None = None
@@ -142,14 +133,7 @@ class Requests(
     """Bytes as a quantity, of writable layer and logs together. Default: none."""
 
 
-class Workload(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
+class Workload(Section, frozen=True, kw_only=True):
     """What the machine's owner says about the workloads of a name; it wins over their labels."""
 
     priority: int | None = None
@@ -166,14 +150,7 @@ class Workload(
     """How it is taken off. Default `stop`, the only way so far: a stop keeps everything on disk."""
 
 
-class Configuration(
-    NodeSettings,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
+class Configuration(NodeSettings, frozen=True, kw_only=True):
     """The whole file. A change needs a restart."""
 
     node: str | None = None
@@ -187,13 +164,14 @@ class Configuration(
     """`mqtt://host:1883`, or `owned` (with a port: `owned:1883`): evictd starts its own Mosquitto.
     Default `owned` for `evictd up`; a single worker needs an address."""
     broker_user: str | None = None
-    """Login name at the broker. Default: the worker's role, which is what the access list knows."""
+    """Login name at the broker. Default: the worker's role, as the access list has it."""
     broker_password: str | None = None
-    """Password at the broker. Better given as a file: `EVICTD_BROKERPASSWORD_FILE`. Default: none."""
+    """Password at the broker. Better given as a file by `EVICTD_BROKERPASSWORD_FILE`. Default:
+    none."""
     state_folder: str | None = None
     """Folder of journals and of the owned broker. Default `/var/lib/evictd` for root, else
     `~/.local/state/evictd`, because a restart must find what it had promised."""
-    sources: dict[str, Any] = {}
+    sources: Sources = Sources()
     """What the collector reads. Default: this machine's `/proc`, `/sys/fs/cgroup` and the engine's
     socket where there is one."""
     workloads: dict[str, Workload] = {}

@@ -1,8 +1,29 @@
-"""Configuration: one YAML file, environment and flags, checked whole, compiled to `Rules`. [layout 4]
+"""Configuration: a YAML file, environment and flags, checked whole, compiled to `Rules`.
 
-It knows how people write things down and where they went wrong. It does not act on any setting.
+It knows how people write things down and where they went wrong; it acts on no setting. [layout 4]
 """
 
-from evictd.shell.configuration.compile import rules_for, rules_of, served_patterns
+from evictd.shell.configuration.compile import (
+    OWNED,
+    rules_for,
+    rules_of,
+    served_patterns,
+    serves,
+)
+from evictd.shell.configuration.loader import Loaded, load, load_text
+from evictd.shell.configuration.problems import ConfigurationError, KeyPath, Place, Problem
 
-__all__ = ["rules_for", "rules_of", "served_patterns"]
+__all__ = [
+    "OWNED",
+    "ConfigurationError",
+    "Loaded",
+    "KeyPath",
+    "Place",
+    "Problem",
+    "load",
+    "load_text",
+    "rules_for",
+    "rules_of",
+    "served_patterns",
+    "serves",
+]

@@ -1,11 +1,24 @@
-"""Default lines of the two profiles, and the five maps of the configuration as thresholds."""
+"""The lines of the two profiles, and the five maps of a configuration as thresholds."""
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import msgspec
 
-from evictd.core.signals.thresholds import Amount, Share, Threshold, Value
-from evictd_schemas.configuration import Signals
+from evictd.core.signals import durations, quantities
+from evictd.core.signals.names import (
+    MEMORY_AVAILABLE,
+    NODEFS_AVAILABLE,
+    NODEFS_INODES_FREE,
+    PID_AVAILABLE,
+    PSI_MEMORY_FULL,
+    SWAP_AVAILABLE,
+)
+from evictd.core.signals.threshold_settings import Fault, amount_of, share_of, thresholds_of
+from evictd.core.signals.thresholds import Amount, Largest, Part, Share, Smallest, Threshold
+from evictd.shell.configuration.problems import KeyPath
+from evictd_schemas.configuration import NodeSettings, Signals
 
 KUBELET_HARD: Mapping[str, str] = {
     "memory.available": "100Mi",
@@ -15,13 +28,109 @@ KUBELET_HARD: Mapping[str, str] = {
     "imagefs.inodesFree": "5%",
 }
 """[kubelet-eviction 3.1]"""
-HOST_HARD: Mapping[str, str] = {
-    "memory.available": "5%",
-    "nodefs.available": "10%",
-    "nodefs.inodesFree": "5%",
-    "pid.available": "5%",
-}
-"""[design, two profiles]"""
+
+STALL_SECONDS = 10.0
+"""A stall that lasts this long ends by itself only rarely."""
+SOFT_SECONDS = 30.0
+"""Long enough for a build or a page load to pass."""
+
+
+def share(text: str) -> Share:
+    """A percentage that is written in this file."""
+    found = share_of(text)
+    assert not isinstance(found, Fault)  # noqa: S101 - the texts are constants
+    return found
+
+
+def amount(text: str) -> Amount:
+    """A quantity that is written in this file."""
+    found = amount_of(text)
+    assert not isinstance(found, Fault)  # noqa: S101 - the texts are constants
+    return found
+
+
+HOST_HARD: tuple[Threshold, ...] = (
+    Threshold(
+        name="memory is nearly gone",
+        signal=MEMORY_AVAILABLE,
+        value=Largest(of=(share("5%"), amount("100Mi")), text="max(5%,100Mi)"),
+        any_of=(
+            Part(signal=SWAP_AVAILABLE, value=share("10%"), met_when_absent=True),
+            Part(signal=PSI_MEMORY_FULL, value=share("80%")),
+        ),
+    ),
+    Threshold(
+        name="work stalls for memory",
+        signal=PSI_MEMORY_FULL,
+        value=share("60%"),
+        any_of=(
+            Part(signal=MEMORY_AVAILABLE, value=share("20%")),
+            Part(signal=SWAP_AVAILABLE, value=share("10%")),
+        ),
+        sustained_seconds=STALL_SECONDS,
+    ),
+    Threshold(
+        signal=NODEFS_AVAILABLE,
+        value=Smallest(of=(share("10%"), amount("20Gi")), text="min(10%,20Gi)"),
+    ),
+    Threshold(signal=NODEFS_INODES_FREE, value=share("5%")),
+    Threshold(signal=PID_AVAILABLE, value=share("5%")),
+)
+"""A stall of 40 per cent leaves 60 available. [design, two profiles: lines]"""
+HOST_SOFT: tuple[Threshold, ...] = (
+    Threshold(
+        name="memory gets short and work stalls",
+        signal=MEMORY_AVAILABLE,
+        value=share("10%"),
+        all_of=(Part(signal=PSI_MEMORY_FULL, value=share("90%")),),
+        grace_seconds=SOFT_SECONDS,
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lines:
+    """The thresholds in force, in order, and what is wrong with the settings they come from."""
+
+    thresholds: tuple[Threshold, ...]
+    problems: tuple[tuple[KeyPath, str], ...]
+
+
+def lines_of(settings: NodeSettings) -> Lines:
+    """The thresholds of one node: what is given, and the profile's own where nothing is."""
+    is_kubelet = settings.profile == "kubelet"
+    hard = texts(settings.eviction_hard)
+    if is_kubelet and _takes_defaults(settings):
+        hard = {**KUBELET_HARD, **hard}
+    given, problems = thresholds_of(
+        hard,
+        texts(settings.eviction_soft),
+        texts(settings.eviction_soft_grace_period),
+        texts(settings.eviction_minimum_reclaim),
+        enforced(settings),
+    )
+    return Lines(
+        thresholds=given if is_kubelet else (*given, *_host_lines(settings)),
+        problems=tuple(
+            ((name, signal), sentence(problem.code, _text(settings, name, signal)))
+            for problem in problems
+            for name, signal in [problem.path]
+        ),
+    )
+
+
+def default_texts(settings: NodeSettings) -> Mapping[str, str]:
+    """The profile's own hard lines as signal and text, for people."""
+    if settings.profile == "kubelet":
+        return KUBELET_HARD
+    return {line.signal: line.value.text for line in HOST_HARD}
+
+
+def enforced(settings: NodeSettings) -> tuple[str, ...]:
+    """`enforceNodeAllocatable`, or the profile's default."""
+    if settings.enforce_node_allocatable is not None:
+        return settings.enforce_node_allocatable
+    return ("pods",) if settings.profile == "kubelet" else ()
 
 
 def texts(signals: Signals | None) -> dict[str, str]:
@@ -29,14 +138,77 @@ def texts(signals: Signals | None) -> dict[str, str]:
     return {} if signals is None else dict(msgspec.to_builtins(signals))
 
 
-def thresholds_of(hard: Mapping[str, str]) -> tuple[Threshold, ...]:
-    return tuple(Threshold(signal=signal, value=_value(text)) for signal, text in hard.items())
+def bytes_of(text: str) -> int | None:
+    """A quantity as an integer, None when it is none."""
+    try:
+        return quantities.parse(text).value
+    except quantities.QuantityError:
+        return None
 
 
-def _value(text: str) -> Value:
-    if text.endswith("%"):
-        return Share(fraction=float(text[:-1]) / 100, text=text)
-    for suffix, factor in (("Ki", 1 << 10), ("Mi", 1 << 20), ("Gi", 1 << 30)):
-        if text.endswith(suffix):
-            return Amount(quantity=int(float(text[:-2]) * factor), text=text)
-    return Amount(quantity=int(text), text=text)
+def seconds_of(text: str) -> float | None:
+    """A duration in seconds, None when it is none."""
+    try:
+        return durations.parse_seconds(text)
+    except durations.DurationError:
+        return None
+
+
+def sentence(code: Fault, text: str) -> str:
+    """What is wrong with a text, and what was meant."""
+    match code:
+        case Fault.MISSING_GRACE_PERIOD:
+            return "has no grace; evictionSoftGracePeriod needs one for each soft signal"
+        case Fault.MALFORMED_DURATION:
+            return f"{text!r} is no duration{duration_remedy(text)}"
+        case Fault.MALFORMED_QUANTITY:
+            return f"{text!r} is no quantity{quantity_remedy(text)}"
+        case Fault.MALFORMED_PERCENTAGE:
+            return f"{text!r} is no percentage; one is written like 10%"
+        case Fault.PERCENTAGE_ABOVE_100:
+            return f"{text!r} is more than all there is; a percentage is of the capacity"
+        case Fault.NON_POSITIVE_QUANTITY:
+            return f"{text!r} can never be undercut; 0% switches the signal off"
+        case Fault.NON_POSITIVE_RECLAIM_PERCENTAGE:
+            return f"{text!r} must be greater than 0%"
+        case Fault.UNSUPPORTED_SIGNAL:
+            return "is no signal"
+        case _:
+            return f"{text!r} must not be negative"
+
+
+def duration_remedy(text: str) -> str:
+    """What a duration without a known unit was meant to be."""
+    return f"; did you mean {text}s?" if text.isdigit() else "; one is written like 1m30s"
+
+
+def quantity_remedy(text: str) -> str:
+    """What a quantity with a foreign suffix was meant to be."""
+    found = re.fullmatch(r"([0-9.]+)\s*([kKmMgGtT])(i?)[bB]?", text.strip())
+    if found is None:
+        return "; one is written like 500Mi or 2G"
+    number, letter, binary = found.groups()
+    suffix = f"{letter.upper()}i" if binary or letter == "K" else letter.upper()
+    return f"; did you mean {number}{'k' if suffix == 'K' else suffix}?"
+
+
+def _takes_defaults(settings: NodeSettings) -> bool:
+    return settings.eviction_hard is None or settings.merge_default_eviction_settings is True
+
+
+def _host_lines(settings: NodeSettings) -> tuple[Threshold, ...]:
+    """The profile's own lines for what is not given. [kubelet-eviction 3.1]"""
+    named = texts(settings.eviction_hard)
+    hard = HOST_HARD if _takes_defaults(settings) else ()
+    soft = HOST_SOFT if settings.eviction_soft is None else ()
+    return (*(line for line in hard if line.signal not in named), *soft)
+
+
+def _text(settings: NodeSettings, name: str, signal: str) -> str:
+    maps = {
+        "evictionHard": settings.eviction_hard,
+        "evictionSoft": settings.eviction_soft,
+        "evictionSoftGracePeriod": settings.eviction_soft_grace_period,
+        "evictionMinimumReclaim": settings.eviction_minimum_reclaim,
+    }
+    return texts(maps[name]).get(signal, "")

@@ -1,0 +1,164 @@
+"""Rules about values: what must not be, each at its place. What is only odd is in `cautions`."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+import msgspec
+
+from evictd.shell.configuration import cautions
+from evictd.shell.configuration.compile import OWNED, resolved
+from evictd.shell.configuration.lines import (
+    bytes_of,
+    duration_remedy,
+    lines_of,
+    quantity_remedy,
+    seconds_of,
+)
+from evictd.shell.configuration.problems import KeyPath, Place, Problem
+from evictd_schemas.configuration import Configuration, NodeSettings
+from evictd_schemas.topics import segment_problem
+
+NODES_MAX = 1000
+"""Entries of `nodes`; each is compiled once a node."""
+NOWHERE = Place(source="defaults")
+
+Note = tuple[KeyPath, str]
+"""A path in the configuration and what is to be said about it."""
+
+
+@dataclass
+class Findings:
+    """What a check found. Errors refuse the configuration, warnings are printed."""
+
+    errors: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+
+
+def check(configuration: Configuration, places: Mapping[KeyPath, Place]) -> Findings:
+    """All rules over a configuration whose types are right."""
+    return Findings(
+        errors=[_problem(note, places) for note in _errors(configuration)],
+        warnings=[_problem(note, places) for note in _warnings(configuration)],
+    )
+
+
+def _problem(note: Note, places: Mapping[KeyPath, Place]) -> Problem:
+    """At the nearest place that was written: the value's own, else that of what holds it."""
+    path, text = note
+    for length in range(len(path), -1, -1):
+        if (place := places.get(path[:length])) is not None:
+            return Problem(place=place, path=path, text=text)
+    return Problem(place=NOWHERE, path=path, text=text)
+
+
+def _scopes(configuration: Configuration) -> Iterator[tuple[KeyPath, NodeSettings]]:
+    """The top level, then each entry of `nodes` with what it takes from the top level."""
+    yield (), resolved(configuration, None)
+    for index, entry in enumerate(configuration.nodes):
+        yield ("nodes", index), resolved(configuration, entry)
+
+
+def _errors(configuration: Configuration) -> Iterator[Note]:
+    yield from _broker(configuration.broker)
+    yield from _names(configuration)
+    for base, settings in _scopes(configuration):
+        for path, text in _node(settings):
+            yield _given(configuration, base, path), text
+    for pattern, workload in configuration.workloads.items():
+        if workload.request is not None:
+            for name, text in msgspec.to_builtins(workload.request).items():
+                if bytes_of(text) is None:
+                    path = ("workloads", pattern, "request", name)
+                    yield path, f"{text!r} is no quantity{quantity_remedy(text)}"
+
+
+def _warnings(configuration: Configuration) -> Iterator[Note]:
+    for base, settings in _scopes(configuration):
+        for path, text in cautions.of_node(settings):
+            yield _given(configuration, base, path), text
+
+
+def _given(configuration: Configuration, base: KeyPath, path: KeyPath) -> KeyPath:
+    """Where a setting of a scope was written: in its entry, or at the top level."""
+    if not base:
+        return path
+    entry = msgspec.to_builtins(configuration.nodes[int(base[1])])
+    return (*base, *path) if path[0] in entry else path
+
+
+def _names(configuration: Configuration) -> Iterator[Note]:
+    node = configuration.node
+    if node is not None and (problem := segment_problem(node)) is not None:
+        yield ("node",), f"{node!r} cannot be a level of a topic: {problem}"
+    if len(configuration.nodes) > NODES_MAX:
+        yield ("nodes",), f"more than {NODES_MAX} entries; patterns cover many nodes at once"
+    for index, pattern in enumerate(configuration.serve or ()):
+        if not pattern:
+            yield ("serve", index), "an empty pattern matches nothing"
+
+
+def _node(settings: NodeSettings) -> Iterator[Note]:
+    yield from lines_of(settings).problems
+    period = settings.eviction_pressure_transition_period
+    if period is not None:
+        seconds = seconds_of(period)
+        if seconds is None:
+            yield (
+                ("evictionPressureTransitionPeriod",),
+                f"{period!r} is no duration{duration_remedy(period)}",
+            )
+        elif seconds < 0:
+            yield ("evictionPressureTransitionPeriod",), "must not be negative"
+    yield from _figures(settings)
+    for index, requester in enumerate(settings.hard_requesters or ()):
+        domain, _, key = requester.partition("/")
+        if segment_problem(domain) or segment_problem(key):
+            yield (
+                ("hardRequesters", index),
+                f"{requester!r} is no requester; one is named like acme.io/mover",
+            )
+
+
+def _figures(settings: NodeSettings) -> Iterator[Note]:
+    is_kubelet = settings.profile == "kubelet"
+    maximum = settings.eviction_max_pod_grace_period
+    if is_kubelet and maximum is not None and maximum < 0:
+        yield ("evictionMaxPodGracePeriod",), "must not be negative in profile kubelet"
+    if (settings.eviction_hard_grace_period or 0) < 0:
+        yield ("evictionHardGracePeriod",), "must not be negative"
+    if (settings.settle_seconds or 0) < 0:
+        yield ("settleSeconds",), "must not be negative"
+
+
+def _broker(broker: str | None) -> Iterator[Note]:
+    if broker is None:
+        return
+    word, _, port = broker.partition(":")
+    if word == OWNED:
+        if port and not _is_port(port):
+            yield ("broker",), f"{port!r} is no port; did you mean owned:1883?"
+        return
+    if (text := _address_problem(broker)) is not None:
+        yield ("broker",), text
+
+
+def _address_problem(broker: str) -> str | None:
+    if "://" not in broker:
+        return f"{broker!r} is no address; did you mean mqtt://{broker}?"
+    try:
+        parts = urlsplit(broker)
+        port = parts.port
+    except ValueError:
+        return f"{broker!r} has no port that can be; one is written like mqtt://host:1883"
+    if parts.scheme not in ("mqtt", "mqtts"):
+        return f"{parts.scheme!r} is no protocol of ours; did you mean mqtt?"
+    if not parts.hostname or port == 0 or parts.path not in ("", "/"):
+        return f"{broker!r} names no broker; one is written like mqtt://host:1883"
+    if parts.password is not None:
+        return "holds a password that others could read; put it into EVICTD_BROKERPASSWORD_FILE"
+    return None
+
+
+def _is_port(text: str) -> bool:
+    return text.isascii() and text.isdigit() and 0 < int(text) < 65_536

@@ -1,0 +1,105 @@
+"""Loading a configuration: file, environment and flags in one tree, read and checked as a whole."""
+
+from collections.abc import Mapping as ByName
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from msgspec import inspect
+
+from evictd.core.errors import InputError
+from evictd.shell.configuration import checks, layers
+from evictd.shell.configuration.document import FILE_BYTES_MAX, Mapping, Node, Scalar, parse
+from evictd.shell.configuration.forms import Normal, flag_lines, normalised, signal_map
+from evictd.shell.configuration.problems import (
+    ConfigurationError,
+    KeyPath,
+    Place,
+    Problem,
+)
+from evictd.shell.configuration.reading import Reading
+from evictd_schemas.configuration import Configuration
+
+NOTHING: ByName[str, str] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """A configuration that passed every check, where each of its values came from, and warnings."""
+
+    configuration: Configuration
+    places: ByName[KeyPath, Place]
+    warnings: tuple[Problem, ...] = ()
+
+
+def load(
+    file: Path | None,
+    *,
+    variables: ByName[str, str] = NOTHING,
+    flags: ByName[str, str | None] = NOTHING,
+) -> Loaded:
+    """Load a file (None: no file) with environment and flags over it.
+
+    Raises `ConfigurationError` with every problem, `InputError` for a file that cannot be read.
+    """
+    text = "" if file is None else _content(file)
+    return load_text(text, str(file or "defaults"), variables=variables, flags=flags)
+
+
+def load_text(
+    text: str,
+    source: str,
+    *,
+    variables: ByName[str, str] = NOTHING,
+    flags: ByName[str, str | None] = NOTHING,
+) -> Loaded:
+    """The same for a text that is at hand; `source` is the file's name in problems."""
+    normal = normalised(flag_lines(text, source) or parse(text, source))
+    given, strangers = layers.environment(variables)
+    root = layers.over(layers.over(_based(normal), given), layers.flags(flags))
+    reading = Reading(lenient=normal.foreign)
+    values = reading.read(root, inspect.type_info(Configuration), ())
+    if values is msgspec.UNSET:
+        raise ConfigurationError(_in_order(reading.problems))
+    configuration = msgspec.convert(values, Configuration)
+    findings = checks.check(configuration, reading.places)
+    warnings = _in_order([*strangers, *findings.warnings])
+    if errors := _in_order([*reading.problems, *findings.errors]):
+        raise ConfigurationError(errors, warnings)
+    return Loaded(configuration=configuration, places=reading.places, warnings=tuple(warnings))
+
+
+def _based(normal: Normal) -> Node:
+    """The file's tree; signal maps may be written as flags, a kubelet's file is of its profile."""
+    root = normal.root
+    if not isinstance(root, Mapping):
+        return root
+    entries = [(key, signal_map(key.text, value)) for key, value in root.entries]
+    if normal.foreign:
+        place = Place(source="the form of the file")
+        key, value = (Scalar(place=place, text=text, plain=True) for text in ("profile", "kubelet"))
+        entries.append((key, value))
+    return Mapping(place=root.place, entries=tuple(entries))
+
+
+def _content(file: Path) -> str:
+    try:
+        with file.open("rb") as stream:
+            return stream.read(FILE_BYTES_MAX + 1).decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: is not UTF-8 (byte {error.start})") from error
+
+
+def _in_order(problems: list[Problem]) -> list[Problem]:
+    """In the order of the file, each once; what has no line comes last."""
+    unique = {str(problem): problem for problem in problems}
+    return sorted(
+        unique.values(),
+        key=lambda problem: (
+            problem.place.line is None,
+            problem.place.line or 0,
+            problem.place.column or 0,
+        ),
+    )

@@ -1,0 +1,75 @@
+"""Places and problems: every complaint names where it is, what is wrong and what was meant."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from evictd.core.errors import InputError
+
+KeyPath = tuple[str | int, ...]
+"""Keys and indices from the top of the configuration down to one value."""
+
+SIMILARITY = 0.6
+"""Share of equal letters from which a word counts as a misspelling of another; difflib's own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where something was written: a file with line and column, a variable or a flag."""
+
+    source: str
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        if self.line is None:
+            return self.source
+        return f"{self.source}:{self.line}:{self.column}"
+
+    def shifted(self, characters: int) -> "Place":
+        """A place further on in the same line."""
+        if self.column is None:
+            return self
+        return replace(self, column=self.column + characters)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One thing that is wrong, or (as a warning) probably not meant."""
+
+    place: Place
+    path: KeyPath
+    text: str
+
+    def __str__(self) -> str:
+        where = path_text(self.path)
+        return f"{self.place}: {where}: {self.text}" if where else f"{self.place}: {self.text}"
+
+
+class ConfigurationError(InputError):
+    """Everything that is wrong with a configuration, one line each, and what else is odd in it."""
+
+    def __init__(self, problems: Sequence[Problem], warnings: Sequence[Problem] = ()) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = tuple(problems)
+        self.warnings = tuple(warnings)
+
+
+def path_text(path: KeyPath) -> str:
+    """`nodes[0].evictionHard.memory.available`; names with a slash or a star are quoted."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif any(character in step for character in "/*?[ "):
+            text += f'["{step}"]'
+        else:
+            text += f".{step}" if text else step
+    return text
+
+
+def meant(word: str, words: Iterable[str]) -> str:
+    """`; did you mean X?`, or nothing when no word is near."""
+    by_folded = {known.casefold(): known for known in words}
+    near = get_close_matches(word.casefold(), by_folded, n=1, cutoff=SIMILARITY)
+    return f"; did you mean {by_folded[near[0]]}?" if near else ""
