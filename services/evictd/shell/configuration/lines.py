@@ -107,7 +107,7 @@ def lines_of(settings: NodeSettings) -> Lines:
         texts(settings.eviction_soft),
         texts(settings.eviction_soft_grace_period),
         texts(settings.eviction_minimum_reclaim),
-        enforced(settings),
+        enforced=enforced(settings),
     )
     return Lines(
         thresholds=given if is_kubelet else (*given, *_host_lines(settings)),
