@@ -8,17 +8,16 @@ from typing import TypeAlias
 
 from msgspec import Struct, structs
 
-from evictd_schemas import DeclaredResponder, Pod
+from evictd_schemas import DeclaredResponder, Pod, Resources
 
 
 class WorkloadSettings(Struct, frozen=True, kw_only=True):
-    """Of one name pattern; None leaves what the runtime says. `memory_request_bytes` is the
-    request."""
+    """Of one name pattern; None leaves what the runtime says. `requests` wins name by name."""
 
     priority: int | None = None
     protect: bool | None = None
     restore: str | None = None
-    memory_request_bytes: int | None = None
+    requests: Resources = {}
     responders: tuple[DeclaredResponder, ...] | None = None
 
 
@@ -26,25 +25,24 @@ SettingsFor: TypeAlias = Callable[[str, str], WorkloadSettings | None]
 """Namespace and name to what is configured for that workload, None for nothing."""
 
 
-def nothing_configured(namespace: str, name: str) -> None:  # noqa: ARG001 - the shape of SettingsFor
+def nothing_configured(namespace: str, name: str) -> None:
     """The answer of a machine without `workloads:`."""
-    return
+    del namespace, name
 
 
 def configured(pod: Pod, settings: WorkloadSettings | None) -> Pod:
     """The pod as its machine's owner wants it seen; being named at all makes it `labelled`.
 
-    Protection that the runtime itself found (a manager, one of our own parts) is never lifted.
+    What a runtime itself protects (a manager's, one of our own parts) it marks after this.
     """
     if settings is None:
         return pod
-    changes: dict[str, object] = {"labelled": True}
-    if settings.priority is not None:
-        changes["priority"] = settings.priority
-    if settings.restore is not None:
-        changes["restore"] = settings.restore
-    if settings.memory_request_bytes is not None:
-        changes["requests"] = {**pod.requests, "memory": settings.memory_request_bytes}
-    if settings.responders is not None:
-        changes["eviction_responders"] = settings.responders
-    return structs.replace(pod, **changes)
+    wished: dict[str, object] = {
+        "priority": settings.priority,
+        "protected": settings.protect,
+        "restore": settings.restore,
+        "eviction_responders": settings.responders,
+        "requests": {**pod.requests, **settings.requests},
+    }
+    given = {name: value for name, value in wished.items() if value is not None}
+    return structs.replace(pod, labelled=True, **given)

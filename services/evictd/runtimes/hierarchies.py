@@ -1,0 +1,65 @@
+"""Where the control groups of this machine are mounted: v1 hierarchies, the v2 tree, or both.
+
+On hybrid machines the v1 hierarchies account memory and processes, and the v2 tree beside them has
+a group of the same path with its stall figures and `cgroup.kill`.
+"""
+
+from pathlib import Path
+
+from msgspec import Struct
+
+UNLIMITED_BYTES = 1 << 60
+"""Kernels write 2^63 less a page, engines 2^64 - 1; nothing real is above this."""
+
+
+class Hierarchies(Struct, frozen=True, kw_only=True):
+    """The root folder of each; None where this machine has none. On v2 all three are one."""
+
+    memory: Path | None = None
+    pids: Path | None = None
+    unified: Path | None = None
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """Each root once."""
+        found = (self.memory, self.pids, self.unified)
+        return tuple(dict.fromkeys(root for root in found if root is not None))
+
+
+def locate(root: Path) -> Hierarchies:
+    """Look below the folder in which control groups are mounted."""
+    candidates = (root, root / "unified")
+    unified = next((at for at in candidates if (at / "cgroup.controllers").exists()), None)
+    return Hierarchies(
+        memory=_controller("memory", root, unified),
+        pids=_controller("pids", root, unified),
+        unified=unified,
+    )
+
+
+def _controller(name: str, root: Path, unified: Path | None) -> Path | None:
+    if unified is not None and name in (text(unified / "cgroup.controllers") or "").split():
+        return unified
+    return root / name if (root / name / "cgroup.procs").exists() else None
+
+
+def text(path: Path) -> str | None:
+    """A file of the kernel, None when it is not there (any more) or cannot be read now."""
+    try:
+        return path.read_text()
+    except OSError:
+        return None
+
+
+def limit_bytes(group: Path, *names: str) -> int | None:
+    """The first of these files that is there, None where it says "no limit" or is missing."""
+    for name in names:
+        if (found := text(group / name)) is not None:
+            word = found.strip()
+            return bounded_bytes(int(word)) if word.isdigit() else None
+    return None
+
+
+def bounded_bytes(amount: int) -> int | None:
+    """An amount that is a limit; None for zero and for every way to write "no limit"."""
+    return amount if 0 < amount < UNLIMITED_BYTES else None
