@@ -43,6 +43,8 @@ class Profile(Struct, frozen=True, kw_only=True):
     taken.
     `stop_one_growing_writer`: disk and inode pressure stops at most the one workload whose growth
     explains it.
+    `one_event_a_crossing`: `EvictionThresholdMet` once while a threshold stays met, not in each
+    pass.
     """
 
     single_precision_percentages: bool = True
@@ -55,6 +57,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     settle_seconds: float = 0
     failed_victim_moves_on: bool = False
     stop_one_growing_writer: bool = False
+    one_event_a_crossing: bool = False
 
 
 KUBELET = Profile()
@@ -71,6 +74,7 @@ HOST = Profile(
     settle_seconds=1,
     failed_victim_moves_on=True,
     stop_one_growing_writer=True,
+    one_event_a_crossing=True,
 )
 """A machine without a kubelet. [design, two profiles]"""
 
