@@ -1,0 +1,218 @@
+"""All sources of one machine, and one look at them together.
+
+A look never waits for a slow source: it takes the newest that each has said, tells how old that is,
+and says when the list of workloads is not whole.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+from anyio.abc import TaskGroup
+from msgspec import Struct
+
+from evictd.collector import composition
+from evictd.collector.composition import Look
+from evictd.collector.probe import DEADLINE_SECONDS, Probe
+from evictd.collector.sources import filesystems, kills, memory, pids, pressure, workloads
+from evictd.collector.sources.filesystems import FileSystem
+from evictd.collector.sources.hierarchies import Hierarchies, locate
+from evictd.collector.sources.workloads import Measured
+from evictd.core.errors import PeerError
+from evictd.core.moments import Now
+from evictd.runtimes import Listing, Runtime, Workload
+from evictd.shell.blocking import RunBlocking
+from evictd.shell.clock import Clock
+from evictd_schemas import SignalReading
+from evictd_schemas.sources import Sources
+
+PATIENCE_SECONDS = 0.1
+"""How long a look waits for its sources; kernel files and a healthy engine take less."""
+
+T = TypeVar("T")
+Signals = dict[str, SignalReading]
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """One look, and what there is to tell besides: sources that fail, problems, kernel kills."""
+
+    look: Look
+    measured: tuple[Measured, ...]
+    kill_count: int | None
+    failures: dict[str, str]
+    problems: tuple[str, ...]
+
+
+class Sight:
+    """The probes of a machine. `answered` is called when a source answers after its look."""
+
+    def __init__(
+        self,
+        *,
+        sources: Sources,
+        runtimes: Sequence[Runtime],
+        clock: Clock,
+        run_blocking: RunBlocking,
+        answered: Callable[[str], None],
+    ) -> None:
+        self._sources = sources
+        self._clock = clock
+        self._run_blocking = run_blocking
+        self._answered = answered
+        self._proc = Path(sources.proc_path)
+        self._held: dict[str, tuple[Workload, ...]] = {}
+        self._devices: dict[str, str] = {}
+        self._measured: tuple[Measured, ...] = ()
+        self._gauges = self._gauge_probes()
+        self._systems = self._system_probes()
+        self._kills: Probe[int | None] = self._probe(
+            "kernel kills", lambda: kills.machine_count(self._proc)
+        )
+        self._listings = {runtime.name: self._listing_probe(runtime) for runtime in runtimes}
+        self._usage: Probe[tuple[Measured, ...]] = self._probe("workload usage", self._measure)
+
+    def hierarchies(self) -> Hierarchies:
+        """Where the control groups are now; blocks."""
+        return locate(Path(self._sources.cgroup_path))
+
+    def stall_file(self) -> Path | None:
+        """The pressure file of the memory signal's own scope; blocks."""
+        places = pressure.pressure_files(
+            self._proc, self.hierarchies(), self._sources.memory.cgroup
+        )
+        return places.get("memory")
+
+    async def look(self, tasks: TaskGroup) -> Seen:
+        """Read everything once, as far as it answers in time."""
+        now = self._clock.now()
+        await self._read(tasks, [*self._machine_probes(), *self._listings.values()])
+        complete, problems = self._take_listings()
+        await self._read(tasks, [self._usage])
+        self._take_usage()
+        complete = complete and self._usage.failure is None
+        pods, doubles = composition.unique(look.pod for look in self._measured)
+        refused = [look.problem for look in self._measured if look.problem is not None]
+        self._kills.use()
+        signals = self._signals(now)
+        return Seen(
+            look=Look(
+                now=now,
+                signals=signals,
+                layout=filesystems.layout(self._devices),
+                pods=pods,
+                pods_complete=complete,
+            ),
+            measured=self._measured,
+            kill_count=self._kills.value,
+            failures=self._failures(),
+            problems=(*problems, *doubles, *refused),
+        )
+
+    def figures(self) -> dict[str, float]:
+        """For each source how long it took last, in seconds, and how often it has failed."""
+        probes = self._probes()
+        durations = {f"{probe.name} seconds": probe.duration_seconds for probe in probes}
+        return {**durations, **{f"{probe.name} failures": probe.failures for probe in probes}}
+
+    async def _read(self, tasks: TaskGroup, probes: Sequence[Probe[Any]]) -> None:
+        for probe in probes:
+            probe.start(tasks)
+        with anyio.move_on_after(PATIENCE_SECONDS):
+            for probe in probes:
+                await probe.settled()
+
+    def _signals(self, now: Now) -> Signals:
+        """Of every source that answers; an older answer carries its own time."""
+        signals: Signals = {}
+        for gauge in self._gauges:
+            gauge.use()
+            signals |= _timed(gauge, gauge.value or {}, now)
+        for system in self._systems.values():
+            system.use()
+        for name, place in filesystems.places(self._sources.file_systems).items():
+            system = self._systems[place]
+            if system.value is not None:
+                self._devices[name] = system.value.device
+                signals |= _timed(system, filesystems.signals(name, system.value), now)
+        return signals
+
+    def _take_listings(self) -> tuple[bool, tuple[str, ...]]:
+        """The newest list of each runtime, and whether all of them are whole and new."""
+        complete = True
+        problems: list[str] = []
+        for name, probe in self._listings.items():
+            fresh = probe.use()
+            if fresh and probe.value is not None:
+                self._held[name] = probe.value.workloads
+            complete = complete and fresh and probe.value is not None and probe.value.complete
+            problems += [] if probe.value is None else probe.value.problems
+        return complete, tuple(problems)
+
+    def _take_usage(self) -> None:
+        self._usage.use()
+        if self._usage.value is not None:
+            self._measured = self._usage.value
+
+    def _measure(self) -> tuple[Measured, ...]:
+        held = [workload for listed in self._held.values() for workload in listed]
+        return workloads.measure(held, self._proc)
+
+    def _machine_probes(self) -> list[Probe[Any]]:
+        return [*self._gauges, *self._systems.values(), self._kills]
+
+    def _probes(self) -> list[Probe[Any]]:
+        return [*self._machine_probes(), *self._listings.values(), self._usage]
+
+    def _failures(self) -> dict[str, str]:
+        return {probe.name: probe.failure for probe in self._probes() if probe.failure is not None}
+
+    def _probe(self, name: str, read: Callable[[], T]) -> Probe[T]:
+        return Probe(name, lambda: self._run_blocking(read), self._clock, self._answered)
+
+    def _gauge_probes(self) -> list[Probe[Signals]]:
+        settings, proc = self._sources, self._proc
+        return [
+            self._probe(
+                "memory", lambda: memory.read(proc, self.hierarchies(), settings.memory.cgroup)
+            ),
+            self._probe(
+                "stalls", lambda: pressure.read(proc, self.hierarchies(), settings.memory.cgroup)
+            ),
+            self._probe(
+                "process ids", lambda: pids.read(proc, self.hierarchies(), settings.pids.cgroup)
+            ),
+        ]
+
+    def _system_probes(self) -> dict[str, Probe[FileSystem]]:
+        """One for each folder, so that a hung one blocks no other."""
+        return {
+            place: self._probe(f"file system {place}", self._system_reader(place))
+            for place in filesystems.places(self._sources.file_systems).values()
+        }
+
+    def _system_reader(self, place: str) -> Callable[[], FileSystem]:
+        def read() -> FileSystem:
+            return filesystems.read(place, self._proc)
+
+        return read
+
+    def _listing_probe(self, runtime: Runtime) -> Probe[Listing]:
+        return Probe(runtime.name, _bounded(runtime), self._clock, self._answered)
+
+
+def _bounded(runtime: Runtime) -> Callable[[], Awaitable[Listing]]:
+    """A runtime's list, given up after the deadline; unlike a thread it can be cancelled."""
+
+    async def read() -> Listing:
+        with anyio.move_on_after(DEADLINE_SECONDS):
+            return await runtime.list()
+        raise PeerError(f"no answer within {DEADLINE_SECONDS:g} s")
+
+    return read
+
+
+def _timed(probe: Probe[Any], signals: Signals, now: Now) -> Signals:
+    if probe.taken is None or probe.taken.boot_seconds >= now.boot_seconds:
+        return signals
+    return composition.stamped(signals, probe.taken.utc)

@@ -1,0 +1,62 @@
+"""Small kernel files: absent is a value, refused is an error, unlimited is no number."""
+
+import errno
+from pathlib import Path
+
+from evictd.core.errors import HostError
+
+UNLIMITED_FROM = 1 << 62
+"""Limits from here on mean "none": 2^63 - 1 rounded to pages, 2^64 - 1. [kubelet-eviction 2.2]"""
+ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ESRCH, errno.ENODEV, errno.EOPNOTSUPP})
+"""Not there, vanished while it was read, or not offered by this kernel."""
+
+
+def text(path: Path) -> str | None:
+    """The file's content, None where there is none. Raises `HostError` when it may not be read."""
+    try:
+        return path.read_text()
+    except OSError as error:
+        if error.errno in ABSENT:
+            return None
+        raise HostError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise HostError(f"{path}: not text") from error
+
+
+def required(path: Path) -> str:
+    """The content of a file that must be there. Raises `HostError` naming it."""
+    content = text(path)
+    if content is None:
+        raise HostError(f"{path} is not there")
+    return content
+
+
+def amount(path: Path) -> int | None:
+    """One number; None where the file is absent or says `max`. Raises `HostError` for others."""
+    content = text(path)
+    if content is None or content.strip() == "max":
+        return None
+    return whole_number(content.strip(), path)
+
+
+def limit(path: Path) -> int | None:
+    """One limit; None where there is none, in whatever way that is written."""
+    figure = amount(path)
+    return None if figure is None or figure >= UNLIMITED_FROM else figure
+
+
+def keyed(content: str, path: Path) -> dict[str, int]:
+    """Lines of `key number`. Raises `HostError` naming the key that has no number."""
+    figures = {}
+    for line in content.splitlines():
+        key, _, value = line.partition(" ")
+        if value:
+            figures[key] = whole_number(value.strip(), f"{path}: {key}")
+    return figures
+
+
+def whole_number(digits: str, place: object) -> int:
+    """A number that is not negative. Raises `HostError` naming the place."""
+    if not (digits.isascii() and digits.isdigit()):
+        raise HostError(f"{place}: {digits[:40]!r} is not a number")
+    return int(digits)

@@ -1,0 +1,159 @@
+"""What each workload uses, read from its control groups and never from the engine.
+
+The engine's statistics take a second each; the kernel's files take microseconds and are the same
+figures.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct, structs
+
+from evictd.collector.sources import cgroup_memory, files, kills
+from evictd.core.errors import HostError
+from evictd.runtimes import Whereabouts, Workload
+from evictd_schemas import (
+    ContainerStatistics,
+    MemoryStatistics,
+    Pod,
+    PodStatistics,
+    ProcessStatistics,
+)
+
+PROCESSES_MAX = 20_000
+"""Processes looked at where there is no accounting and each must be asked."""
+
+
+class Measured(Struct, frozen=True, kw_only=True):
+    """One workload that is there, and how often the kernel has killed in its group.
+
+    `problem`: why it has no statistics, where the machine refused them.
+    """
+
+    pod: Pod
+    kill_count: int | None = None
+    problem: str | None = None
+
+
+def measure(workloads: Sequence[Workload], proc: Path) -> tuple[Measured, ...]:
+    """All that are still there; what vanished between list and look is dropped quietly."""
+    looks = (_measure(workload, proc) for workload in workloads)
+    return tuple(look for look in looks if look is not None)
+
+
+def vanished(whereabouts: Whereabouts, proc: Path) -> bool:
+    """Whether its groups are gone and its main process too; unknown places say nothing."""
+    folders = _folders(whereabouts)
+    if not folders or any(folder.is_dir() for folder in folders):
+        return False
+    process = whereabouts.main_process_id
+    return process is not None and not (proc / str(process)).is_dir()
+
+
+def memory_statistics(whereabouts: Whereabouts, proc: Path) -> MemoryStatistics | None:
+    """From the memory group; without accounting, the sum over its processes; else None."""
+    if whereabouts.memory_cgroup is not None:
+        memory = cgroup_memory.read(Path(whereabouts.memory_cgroup))
+        if memory is not None:
+            return MemoryStatistics(
+                usage_bytes=memory.usage_bytes,
+                working_set_bytes=memory.working_set_bytes,
+                rss_bytes=memory.anonymous_bytes,
+                shmem_bytes=memory.shared_bytes,
+                swap_bytes=memory.swap_bytes,
+            )
+    return summed_memory(process_ids(whereabouts), proc)
+
+
+def summed_memory(processes: Sequence[int], proc: Path) -> MemoryStatistics | None:
+    """Anonymous and swapped bytes of the processes; shared pages would be counted many times."""
+    statuses = [
+        status
+        for process in processes[:PROCESSES_MAX]
+        if (status := files.text(proc / str(process) / "status")) is not None
+    ]
+    if not statuses:
+        return None
+    anonymous = sum(status_bytes(status, "RssAnon") for status in statuses)
+    return MemoryStatistics(
+        working_set_bytes=anonymous,
+        rss_bytes=anonymous,
+        swap_bytes=sum(status_bytes(status, "VmSwap") for status in statuses),
+        estimated=True,
+    )
+
+
+def status_bytes(status: str, key: str) -> int:
+    """One size of a process; a kernel thread has none."""
+    for line in status.splitlines():
+        name, _, value = line.partition(":")
+        if name == key:
+            return files.whole_number(value.split()[0], f"status: {key}") * 1024
+    return 0
+
+
+def process_count(whereabouts: Whereabouts) -> int | None:
+    """Threads where the group counts them, as these are what the budget is made of; else
+    processes."""
+    for place in (whereabouts.pids_cgroup, whereabouts.unified_cgroup):
+        if place is not None:
+            count = files.amount(Path(place) / "pids.current")
+            if count is not None:
+                return count
+    processes = process_ids(whereabouts)
+    return len(processes) if processes else None
+
+
+def process_ids(whereabouts: Whereabouts) -> list[int]:
+    """The processes of the group and of all beneath it; else the main process alone."""
+    for folder in _folders(whereabouts):
+        found = [
+            int(word)
+            for place, _, _ in os.walk(folder)
+            for word in (files.text(Path(place) / "cgroup.procs") or "").split()
+        ]
+        if found:
+            return found
+    main = whereabouts.main_process_id
+    return [] if main is None else [main]
+
+
+def _measure(workload: Workload, proc: Path) -> Measured | None:
+    whereabouts = workload.whereabouts
+    if vanished(whereabouts, proc):
+        return None
+    pod, group = workload.pod, whereabouts.memory_cgroup
+    try:
+        memory = memory_statistics(whereabouts, proc)
+        count = process_count(whereabouts)
+        kill_count = None if group is None else kills.group_count(Path(group))
+    except HostError as error:
+        return Measured(pod=pod, problem=f"{pod.namespace}/{pod.name} has no statistics: {error}")
+    return Measured(pod=_with_statistics(pod, memory, count), kill_count=kill_count)
+
+
+def _with_statistics(pod: Pod, memory: MemoryStatistics | None, processes: int | None) -> Pod:
+    """Absent statistics stay absent: they are not zero. [contract 3, Observation]"""
+    if memory is None and processes is None:
+        return pod
+    statistics = structs.replace(
+        pod.stats or PodStatistics(),
+        memory=memory,
+        process_stats=None if processes is None else ProcessStatistics(process_count=processes),
+    )
+    if not statistics.containers and len(pod.containers) <= 1:
+        name = pod.containers[0].name if pod.containers else pod.name
+        statistics = structs.replace(
+            statistics, containers=(ContainerStatistics(name=name, memory=memory),)
+        )
+    return structs.replace(pod, stats=statistics)
+
+
+def _folders(whereabouts: Whereabouts) -> list[Path]:
+    places = (
+        whereabouts.memory_cgroup,
+        whereabouts.pids_cgroup,
+        whereabouts.unified_cgroup,
+    )
+    return [Path(place) for place in dict.fromkeys(places) if place is not None]
