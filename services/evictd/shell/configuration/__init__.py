@@ -4,12 +4,12 @@ It knows how people write things down and where they went wrong; it acts on no s
 """
 
 from evictd.shell.configuration.compile import (
-    OWNED,
     rules_for,
     rules_of,
     served_patterns,
     serves,
 )
+from evictd.shell.configuration.defaults import OWNED, state_folder
 from evictd.shell.configuration.loader import Loaded, load, load_text
 from evictd.shell.configuration.problems import ConfigurationError, KeyPath, Place, Problem
 
@@ -26,4 +26,5 @@ __all__ = [
     "rules_of",
     "served_patterns",
     "serves",
+    "state_folder",
 ]

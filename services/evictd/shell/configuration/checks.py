@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from evictd.shell.configuration import cautions
-from evictd.shell.configuration.compile import OWNED, resolved
+from evictd.shell.configuration.defaults import OWNED, over
 from evictd.shell.configuration.lines import (
     bytes_of,
     duration_remedy,
@@ -54,9 +54,9 @@ def _problem(note: Note, places: Mapping[KeyPath, Place]) -> Problem:
 
 def _scopes(configuration: Configuration) -> Iterator[tuple[KeyPath, NodeSettings]]:
     """The top level, then each entry of `nodes` with what it takes from the top level."""
-    yield (), resolved(configuration, None)
+    yield (), configuration
     for index, entry in enumerate(configuration.nodes):
-        yield ("nodes", index), resolved(configuration, entry)
+        yield ("nodes", index), over(entry, configuration)
 
 
 def _errors(configuration: Configuration) -> Iterator[Note]:
@@ -155,8 +155,6 @@ def _address_problem(broker: str) -> str | None:
         return f"{parts.scheme!r} is no protocol of ours; did you mean mqtt?"
     if not parts.hostname or port == 0 or parts.path not in ("", "/"):
         return f"{broker!r} names no broker; one is written like mqtt://host:1883"
-    if parts.password is not None:
-        return "holds a password that others could read; put it into EVICTD_BROKERPASSWORD_FILE"
     return None
 
 

@@ -8,19 +8,17 @@ from urllib.parse import urlsplit
 import msgspec
 
 from evictd.core.rules import HOST, KUBELET, Candidates, Mode, Profile, Rules
+from evictd.shell.configuration.defaults import (
+    DEMONSTRATION,
+    OWNED,
+    complete,
+    over,
+)
 from evictd.shell.configuration.lines import lines_of, seconds_of
 from evictd_schemas.configuration import Configuration, NodeOverride, NodeSettings
 
-DEMONSTRATION = ("demo-*",)
-"""Served without being asked on a loopback broker. [contract 2]"""
-OWNED = "owned"
-"""The broker that evictd starts itself."""
 TRANSITION_SECONDS = 300.0
-"""Also what zero means. [kubelet-eviction 3.1]"""
-HARD_REQUESTERS = ("evictd.io/node-pressure", "evictd.io/local-storage")
-"""[contract 3, EvictionRequest]"""
-OWN_GRACE = -1
-"""A maximum soft grace that leaves a workload its own."""
+"""What an explicit zero becomes. [kubelet-eviction 3.1]"""
 
 
 def override_of(configuration: Configuration, node: str) -> NodeOverride | None:
@@ -31,13 +29,9 @@ def override_of(configuration: Configuration, node: str) -> NodeOverride | None:
     )
 
 
-def resolved(configuration: Configuration, override: NodeOverride | None) -> NodeSettings:
+def settings_of(configuration: Configuration, node: str) -> NodeSettings:
     """What is given for a node: its override's keys before those of the top level."""
-    values = {}
-    for name in NodeSettings.__struct_fields__:
-        own = None if override is None else getattr(override, name)
-        values[name] = getattr(configuration, name) if own is None else own
-    return NodeSettings(**values)
+    return over(override_of(configuration, node), configuration)
 
 
 def serves(configuration: Configuration, home: str, node: str) -> bool:
@@ -71,40 +65,30 @@ def rules_for(configuration: Configuration, home: str, node: str) -> Rules | Non
 
 def rules_of(configuration: Configuration, node: str) -> Rules:
     """Compile the rules of one node. The configuration must have passed the loader's checks."""
-    settings = resolved(configuration, override_of(configuration, node))
-    is_kubelet = settings.profile == "kubelet"
+    given = settings_of(configuration, node)
+    settings = complete(given)
     return Rules(
         node=node,
-        mode=Mode(settings.mode or "observe"),
-        profile=_profile(settings, KUBELET if is_kubelet else HOST),
-        candidates=Candidates(settings.candidates or ("all" if is_kubelet else "labelled")),
-        thresholds=lines_of(settings).thresholds,
+        mode=Mode(settings.mode or Mode.OBSERVE),
+        profile=_profile(settings),
+        candidates=Candidates(settings.candidates or Candidates.LABELLED),
+        thresholds=lines_of(given).thresholds,
         transition_seconds=_transition_seconds(settings),
-        maximum_pod_grace_seconds=_maximum_grace(settings, is_kubelet=is_kubelet),
+        maximum_pod_grace_seconds=settings.eviction_max_pod_grace_period or 0,
         local_storage_capacity_isolation=settings.local_storage_capacity_isolation is not False,
-        hard_requesters=HARD_REQUESTERS
-        if settings.hard_requesters is None
-        else settings.hard_requesters,
+        hard_requesters=settings.hard_requesters or (),
     )
 
 
-def _profile(settings: NodeSettings, profile: Profile) -> Profile:
+def _profile(settings: NodeSettings) -> Profile:
     """The profile with the switches that have a key of their own."""
-    given = {
-        "hard_grace_seconds": settings.eviction_hard_grace_period,
-        "settle_seconds": settings.settle_seconds,
-    }
-    changes = {name: value for name, value in given.items() if value is not None}
-    return msgspec.structs.replace(profile, **changes)
+    profile = KUBELET if settings.profile == "kubelet" else HOST
+    return msgspec.structs.replace(
+        profile,
+        hard_grace_seconds=settings.eviction_hard_grace_period or 0,
+        settle_seconds=settings.settle_seconds or 0.0,
+    )
 
 
 def _transition_seconds(settings: NodeSettings) -> float:
-    """An explicit zero also becomes the default. [kubelet-eviction 3.1]"""
-    text = settings.eviction_pressure_transition_period
-    return (seconds_of(text) if text is not None else None) or TRANSITION_SECONDS
-
-
-def _maximum_grace(settings: NodeSettings, *, is_kubelet: bool) -> int:
-    if settings.eviction_max_pod_grace_period is not None:
-        return settings.eviction_max_pod_grace_period
-    return 0 if is_kubelet else OWN_GRACE
+    return seconds_of(settings.eviction_pressure_transition_period or "0") or TRANSITION_SECONDS

@@ -17,6 +17,7 @@ from evictd.core.signals.names import (
 )
 from evictd.core.signals.threshold_settings import Fault, amount_of, share_of, thresholds_of
 from evictd.core.signals.thresholds import Amount, Largest, Part, Share, Smallest, Threshold
+from evictd.shell.configuration.defaults import complete
 from evictd.shell.configuration.problems import KeyPath
 from evictd_schemas.configuration import NodeSettings, Signals
 
@@ -107,7 +108,7 @@ def lines_of(settings: NodeSettings) -> Lines:
         texts(settings.eviction_soft),
         texts(settings.eviction_soft_grace_period),
         texts(settings.eviction_minimum_reclaim),
-        enforced=enforced(settings),
+        enforced=complete(settings).enforce_node_allocatable or (),
     )
     return Lines(
         thresholds=given if is_kubelet else (*given, *_host_lines(settings)),
@@ -124,13 +125,6 @@ def default_texts(settings: NodeSettings) -> Mapping[str, str]:
     if settings.profile == "kubelet":
         return KUBELET_HARD
     return {line.signal: line.value.text for line in HOST_HARD}
-
-
-def enforced(settings: NodeSettings) -> tuple[str, ...]:
-    """`enforceNodeAllocatable`, or the profile's default."""
-    if settings.enforce_node_allocatable is not None:
-        return settings.enforce_node_allocatable
-    return ("pods",) if settings.profile == "kubelet" else ()
 
 
 def texts(signals: Signals | None) -> dict[str, str]:

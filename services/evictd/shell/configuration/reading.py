@@ -61,18 +61,25 @@ class Reading:
         for key, value in self._unique(node, path):
             if key.text not in fields:
                 self._unknown(key, path, fields)
-            elif (read := self.read(value, fields[key.text].type, (*path, key.text))) is not UNSET:
+            elif (read := self._entry(key, value, fields[key.text].type, path)) is not UNSET:
                 values[key.text] = read
         for name, item in fields.items():
             if item.required and node.get(name) is None:
                 return self.complain(node.place, (*path, name), "is missing")
         return values
 
+    def _entry(self, key: Scalar, value: Node, kind: inspect.Type, path: KeyPath) -> Any:
+        """One value of a mapping; what is about the whole of a section is said at its key."""
+        read = self.read(value, kind, (*path, key.text))
+        if not isinstance(value, Scalar):
+            self.places[*path, key.text] = key.place
+        return read
+
     def _dict(self, node: Node, value_type: inspect.Type, path: KeyPath) -> Any:
         if not isinstance(node, Mapping):
             return self._wrong_shape(node, path, "names with values")
         read = {
-            key.text: self.read(value, value_type, (*path, key.text))
+            key.text: self._entry(key, value, value_type, path)
             for key, value in self._unique(node, path)
         }
         return {name: value for name, value in read.items() if value is not UNSET}
