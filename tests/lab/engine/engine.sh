@@ -9,6 +9,7 @@
 #   engine.sh environment        print the variables that a client of this engine needs
 #   engine.sh stop               end every container and dockerd, and take its cgroups and leftovers away
 #   engine.sh remove             stop, then remove images and build cache too
+#   engine.sh sweep              stop every engine in the cache whose test run is gone
 #
 # ENGINE_CACHE   what is downloaded once and used by every engine: packages, base file system
 # ENGINE_FOLDER  what belongs to this engine alone: socket, images, log
@@ -197,13 +198,25 @@ remove() {
   rm -rf "$ENGINE_FOLDER"
 }
 
+# A test run holds the lock beside its engine's folder; a lock that is free belongs to nobody.
+sweep() {
+  local lock number
+  for lock in "$ENGINE_CACHE"/engine-*.lock; do
+    [ -e "$lock" ] || continue
+    number=${lock##*/engine-}
+    number=${number%.lock}
+    ENGINE_FOLDER=$ENGINE_CACHE/engine-$number ENGINE_CGROUP=evictd-lab-$number \
+      flock --nonblock --conflict-exit-code 0 "$lock" "$0" stop
+  done
+}
+
 usage() {
-  sed -n '2,11p' "$0" >&2
+  sed -n '4,13p' "$0" >&2
   exit 2
 }
 
 case ${1:-} in
-packages | base | images | stop | environment | remove) "$1" ;;
+packages | base | images | stop | environment | remove | sweep) "$1" ;;
 start) start "${2:-netns}" ;;
 inside)
   shift
