@@ -17,11 +17,11 @@ from evictd.collector.composition import Look
 from evictd.collector.probe import DEADLINE_SECONDS, Probe
 from evictd.collector.sources import filesystems, kills, memory, pids, pressure, workloads
 from evictd.collector.sources.filesystems import FileSystem
-from evictd.collector.sources.hierarchies import Hierarchies, locate
 from evictd.collector.sources.workloads import Measured
 from evictd.core.errors import PeerError
 from evictd.core.moments import Now
 from evictd.runtimes import Listing, Runtime, Workload
+from evictd.runtimes.hierarchies import Hierarchies, locate
 from evictd.shell.blocking import RunBlocking
 from evictd.shell.clock import Clock
 from evictd_schemas import SignalReading

@@ -5,6 +5,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from evictd.collector.sources import files
+from evictd.runtimes.hierarchies import UNLIMITED_BYTES
 
 
 class GroupMemory(Struct, frozen=True, kw_only=True):
@@ -91,7 +92,7 @@ def _limits_upwards(folder: Path) -> list[int | None]:
 
 
 def _limited(figure: int | None) -> int | None:
-    return None if figure is None or figure >= files.UNLIMITED_FROM else figure
+    return None if figure is None or figure >= UNLIMITED_BYTES else figure
 
 
 def _tightest(*limits: int | None) -> int | None:

@@ -4,9 +4,8 @@ import errno
 from pathlib import Path
 
 from evictd.core.errors import HostError
+from evictd.runtimes.hierarchies import UNLIMITED_BYTES
 
-UNLIMITED_FROM = 1 << 62
-"""Limits from here on mean "none": 2^63 - 1 rounded to pages, 2^64 - 1. [kubelet-eviction 2.2]"""
 ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ESRCH, errno.ENODEV, errno.EOPNOTSUPP})
 """Not there, vanished while it was read, or not offered by this kernel."""
 
@@ -42,7 +41,7 @@ def amount(path: Path) -> int | None:
 def limit(path: Path) -> int | None:
     """One limit; None where there is none, in whatever way that is written."""
     figure = amount(path)
-    return None if figure is None or figure >= UNLIMITED_FROM else figure
+    return None if figure is None or figure >= UNLIMITED_BYTES else figure
 
 
 def keyed(content: str, path: Path) -> dict[str, int]:

@@ -7,11 +7,12 @@ Two views of the same memory: `working_set` is the kubelet's (active file pages 
 
 from pathlib import Path
 
-from evictd.collector.sources import cgroup_memory, files, meminfo
+from evictd.collector.sources import cgroup_memory, files, groups, meminfo
 from evictd.collector.sources.cgroup_memory import GroupMemory
-from evictd.collector.sources.hierarchies import Hierarchies, group, is_machine_root
+from evictd.collector.sources.groups import is_machine_root
 from evictd.collector.sources.meminfo import MachineMemory
 from evictd.core.errors import HostError
+from evictd.runtimes.hierarchies import Hierarchies
 from evictd_schemas import SignalReading
 
 MEMORY = "memory.available"
@@ -24,7 +25,7 @@ def read(proc: Path, hierarchies: Hierarchies, scope: str | None) -> dict[str, S
     if scope is None:
         private = meminfo.is_private(proc)
         return machine_signals(machine, None if private else root_working_set_bytes(hierarchies))
-    folder = group(hierarchies.memory, scope)
+    folder = groups.folder(hierarchies.memory, scope)
     if folder is None:
         raise HostError(f"sources.memory.cgroup: no memory group {scope}")
     memory = cgroup_memory.read(folder)

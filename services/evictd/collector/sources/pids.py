@@ -5,9 +5,9 @@ Threads are counted, not processes: the budget is theirs. [kubelet-eviction 2.2]
 
 from pathlib import Path
 
-from evictd.collector.sources import files
-from evictd.collector.sources.hierarchies import Hierarchies, group
+from evictd.collector.sources import files, groups
 from evictd.core.errors import HostError
+from evictd.runtimes.hierarchies import Hierarchies
 from evictd_schemas import SignalReading
 
 PIDS = "pid.available"
@@ -42,7 +42,7 @@ def thread_count(loadavg: str) -> int:
 
 def group_budget(hierarchies: Hierarchies, scope: str) -> list[SignalReading]:
     """Of `pids.max`; none where that is unlimited. Raises `HostError` for a group that is gone."""
-    folder = group(hierarchies.pids, scope)
+    folder = groups.folder(hierarchies.pids, scope)
     used = None if folder is None else files.amount(folder / "pids.current")
     if folder is None or used is None:
         raise HostError(f"sources.pids.cgroup: no pids group {scope}")

@@ -6,9 +6,9 @@
 
 from pathlib import Path
 
-from evictd.collector.sources import files, meminfo
-from evictd.collector.sources.hierarchies import Hierarchies, group
+from evictd.collector.sources import files, groups, meminfo
 from evictd.core.errors import HostError
+from evictd.runtimes.hierarchies import Hierarchies
 from evictd_schemas import SignalReading
 
 CAPACITY = 100
@@ -30,7 +30,7 @@ def read(proc: Path, hierarchies: Hierarchies, scope: str | None) -> dict[str, S
 def pressure_files(proc: Path, hierarchies: Hierarchies, scope: str | None) -> dict[str, Path]:
     """The files of the scope by resource; empty where none has the scope of the memory figure."""
     if scope is not None:
-        folder = group(hierarchies.unified, scope)
+        folder = groups.folder(hierarchies.unified, scope)
         if folder is None:
             return {}
         return {name: folder / f"{name}.pressure" for name in ("memory", "io")}
