@@ -81,12 +81,13 @@ class PodResources(Struct, frozen=True, kw_only=True, rename="camel", omit_defau
 
 class Container(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """A container of the specification. `restart_policy` Always makes an init container a
-    sidecar."""
+    sidecar. `finish_time` once it has ended."""
 
     name: str = ""
     requests: Resources = {}
     limits: Resources = {}
     restart_policy: str | None = None
+    finish_time: Timestamp | None = None
 
 
 class Volume(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

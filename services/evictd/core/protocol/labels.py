@@ -1,0 +1,70 @@
+"""Labels and owners of an Eviction: who takes part, and whose wish it is.
+
+[eviction-request-api 5.6]
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from evictd.core.protocol.vocabulary import Role
+from evictd_schemas import API_VERSION, EvictionRequest, OwnerReference
+
+Labels = dict[str, str]
+
+
+def compute(
+    labels: Mapping[str, str],
+    responders: Iterable[str] | None,
+    requests: Iterable[EvictionRequest],
+) -> Labels:
+    """The labels that the controller owns: one a participant.
+
+    `responders` None: the target is gone, and whoever was labelled as a responder stays one.
+    """
+    if responders is None:
+        responders = [name for name, role in labels.items() if role in _RESPONDING]
+    computed = {request.spec.requester: str(Role.REQUESTER) for request in requests}
+    for name in responders:
+        computed[name] = str(Role.BOTH if name in computed else Role.RESPONDER)
+    return computed
+
+
+def needs_update(labels: Mapping[str, str], computed: Mapping[str, str]) -> bool:
+    """Whether a label is new or differs, or that of a requester has to go; others are foreign."""
+    missing = any(labels.get(name) != role for name, role in computed.items())
+    return missing or any(_dropped(name, role, computed) for name, role in labels.items())
+
+
+def updated(labels: Mapping[str, str], computed: Mapping[str, str]) -> Labels:
+    """The labels to write: ours replaced, foreign ones left alone."""
+    kept = {name: role for name, role in labels.items() if not _dropped(name, role, computed)}
+    return {**kept, **computed}
+
+
+def owner_reference(request: EvictionRequest) -> OwnerReference:
+    """The reference to one request; it neither controls nor blocks."""
+    return OwnerReference(
+        api_version=API_VERSION,
+        kind="EvictionRequest",
+        name=request.metadata.name,
+        uid=request.metadata.uid,
+    )
+
+
+def owners(
+    held: Sequence[OwnerReference], requests: Iterable[EvictionRequest]
+) -> tuple[OwnerReference, ...]:
+    """One reference a request that is not being deleted; none is ever removed."""
+    known = {owner.uid for owner in held}
+    new = [
+        owner_reference(request)
+        for request in requests
+        if request.metadata.deletion_timestamp is None and request.metadata.uid not in known
+    ]
+    return (*held, *new)
+
+
+_RESPONDING = frozenset({Role.RESPONDER, Role.BOTH})
+
+
+def _dropped(name: str, role: str, computed: Mapping[str, str]) -> bool:
+    return role == Role.REQUESTER and name not in computed

@@ -1,0 +1,59 @@
+"""In what evictd differs from the controller upstream: a value with one field a switch.
+
+Nothing compares the name of a policy. What only follows from fields that upstream does not have
+(types, deadlines of one responder, `pointOfNoReturn`) needs no switch. [contract 3, Eviction]
+"""
+
+from msgspec import Struct
+
+ROUND_PAUSE_SECONDS = 30.0
+"""Between a chain that was used up and the next round; doubles with each further round."""
+ROUND_PAUSE_SECONDS_MAX = 1800.0
+"""The pause grows no longer than this."""
+COLLECTION_SECONDS = 60.0
+"""A finished Eviction outlives its last request by this, so that subscribers see the end."""
+FINISHED_KEPT_MAX = 5
+"""Finished Evictions kept for one target while its requests stand; older ones are collected."""
+
+
+class Policy(Struct, frozen=True, kw_only=True):
+    """Switches, each with upstream's default.
+
+    `dns_names`: names of objects and pods are DNS subdomains, else levels of a topic.
+    `consults_replacement`: a pod of another uid is asked for its responders and its group.
+    `needs_observation`: absence is concluded only from an observation made after the request.
+    `waits_for_the_end`: after the last completion an observation is waited for.
+    `remembers_terminal`: the moment when a terminal phase was first seen defers like a mark does.
+    `targets_may_be_refused`: critical and protected targets, and short graces, are refused.
+    """
+
+    dns_names: bool = True
+    consults_replacement: bool = True
+    needs_observation: bool = False
+    waits_for_the_end: bool = False
+    remembers_terminal: bool = False
+    targets_may_be_refused: bool = False
+    round_pause_seconds: float = 0.0
+    round_pause_seconds_max: float = 0.0
+    collection_seconds: float = 0.0
+    collects_running: bool = True
+    finished_kept_max: int | None = None
+
+
+UPSTREAM = Policy()
+"""The controller of the EvictionRequest API. [eviction-request-api]"""
+
+EVICTD = Policy(
+    dns_names=False,
+    consults_replacement=False,
+    needs_observation=True,
+    waits_for_the_end=True,
+    remembers_terminal=True,
+    targets_may_be_refused=True,
+    round_pause_seconds=ROUND_PAUSE_SECONDS,
+    round_pause_seconds_max=ROUND_PAUSE_SECONDS_MAX,
+    collection_seconds=COLLECTION_SECONDS,
+    collects_running=False,
+    finished_kept_max=FINISHED_KEPT_MAX,
+)
+"""This controller. [contract 3]"""

@@ -1,0 +1,178 @@
+"""One step of the chain: states and signs in one table; documents draw their diagram from it.
+
+[eviction-request-api 5.4.1, 5.4.3]
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TypeAlias
+
+from msgspec import Struct, structs
+
+from evictd.core.protocol.chain import Chain, active, entry_of
+from evictd.core.protocol.vocabulary import FINAL_STATES, Interruption, State
+from evictd_schemas import ResponderStatus, TargetResponder
+
+SILENCE_SECONDS = 1200.0
+"""Without a sign of life for so long a responder is interrupted, where it names no deadline."""
+REPORT_GRACE_SECONDS = 5.0
+"""How long an ended target waits for the report of the responder that ended it."""
+
+
+class Target(StrEnum):
+    """Facts about the target exclude each other, in this order."""
+
+    ENDED = "ended"  # gone, another uid, or terminal
+    UNWANTED = "unwanted"  # no live request with intent Eviction
+    WANTED = "wanted"
+
+
+class Sign(StrEnum):
+    """What the Active responder lets us see; completion is looked for before the deadline."""
+
+    COMPLETED = "completed"
+    SILENT = "silent"  # the deadline has passed; equal counts as passed
+    WORKING = "working"
+
+
+NEXT: Mapping[tuple[Target, Sign], State] = {
+    (Target.ENDED, Sign.COMPLETED): State.COMPLETED,
+    (Target.ENDED, Sign.SILENT): State.INTERRUPTED,
+    (Target.ENDED, Sign.WORKING): State.ACTIVE,
+    (Target.UNWANTED, Sign.COMPLETED): State.CANCELED,
+    (Target.UNWANTED, Sign.SILENT): State.CANCELED,
+    (Target.UNWANTED, Sign.WORKING): State.CANCELED,
+    (Target.WANTED, Sign.COMPLETED): State.COMPLETED,
+    (Target.WANTED, Sign.SILENT): State.INTERRUPTED,
+    (Target.WANTED, Sign.WORKING): State.ACTIVE,
+}
+
+
+class Terms(Struct, frozen=True, kw_only=True):
+    """How long one responder may be silent, in seconds, before and after its first heartbeat."""
+
+    start_seconds: float = SILENCE_SECONDS
+    heartbeat_seconds: float = SILENCE_SECONDS
+
+
+UPSTREAM_TERMS = Terms()
+
+
+class Limit(Struct, frozen=True, kw_only=True):
+    """Until when the Active responder may go on, and what it is interrupted for then.
+
+    `time` None: it has not begun, so that there is nothing to count from.
+    """
+
+    time: datetime | None
+    cause: Interruption = Interruption.HEARTBEAT_DEADLINE
+
+
+LimitOf: TypeAlias = Callable[[ResponderStatus], Limit]
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """The chain after a step. `done`: nothing further can run. `look_time`: when to look again.
+
+    `interruption`: why the Active one was interrupted, where it was for its silence.
+    """
+
+    chain: Chain
+    done: bool = False
+    look_time: datetime | None = None
+    interruption: Interruption | None = None
+
+
+def silence_limit(entry: ResponderStatus, terms: Terms = UPSTREAM_TERMS) -> Limit:
+    """How long it may stay silent, counted from its last sign of life, which is first its start."""
+    if entry.start_time is None:
+        return Limit(time=None, cause=Interruption.START_DEADLINE)
+    if entry.heartbeat_time is None:
+        time = entry.start_time + timedelta(seconds=terms.start_seconds)
+        return Limit(time=time, cause=Interruption.START_DEADLINE)
+    return Limit(time=entry.heartbeat_time + timedelta(seconds=terms.heartbeat_seconds))
+
+
+def deferral_end(entry: ResponderStatus | None, basis: datetime | None) -> datetime | None:
+    """Until when an ended target waits for a report; None where nothing is to be waited for."""
+    if entry is None or entry.completion_time is not None or basis is None:
+        return None
+    return basis + timedelta(seconds=REPORT_GRACE_SECONDS)
+
+
+def progress(
+    chain: Chain,
+    entries: Sequence[ResponderStatus],
+    target: Target,
+    now: datetime,
+    *,
+    basis: datetime | None = None,
+    limit_of: LimitOf = silence_limit,
+    takes_part: Callable[[TargetResponder], bool] = lambda _: True,
+    hands_over: bool = True,
+) -> Step:
+    """One step of a sorted chain: a freshly activated responder is judged only in the next one.
+
+    `basis`: when the target ended. `takes_part`: who may be activated at all. `hands_over`: whether
+    a finished responder is followed by the next.
+    """
+    turns = [item for item in chain if takes_part(item)]
+    if not turns or turns[-1].state in FINAL_STATES:
+        return Step(chain=chain, done=True)
+    current = active(chain)
+    if current is None:
+        first = _first_inactive(turns) if target is Target.WANTED else None
+        return _activate(chain, first, now, limit_of)
+    entry = entry_of(entries, current.name) or ResponderStatus(name=current.name)
+    sign, limit = _sign(entry, target, now, basis, limit_of)
+    state = NEXT[target, sign]
+    if state is State.ACTIVE:
+        return Step(chain=chain, look_time=limit.time or _fresh(entry.name, now, limit_of))
+    left = _with_state(chain, current.name, state)
+    interruption = limit.cause if target is Target.WANTED and sign is Sign.SILENT else None
+    successor = None
+    if target is Target.WANTED and hands_over:
+        successor = _first_inactive(turns[turns.index(current) + 1 :])
+    return structs.replace(_activate(left, successor, now, limit_of), interruption=interruption)
+
+
+def _sign(
+    entry: ResponderStatus,
+    target: Target,
+    now: datetime,
+    basis: datetime | None,
+    limit_of: LimitOf,
+) -> tuple[Sign, Limit]:
+    if entry.completion_time is not None:
+        return Sign.COMPLETED, Limit(time=None)
+    if target is Target.ENDED:
+        limit = Limit(time=deferral_end(entry, basis) or now)
+    else:
+        limit = limit_of(entry)
+    silent = limit.time is not None and now >= limit.time
+    return (Sign.SILENT if silent else Sign.WORKING), limit
+
+
+def _activate(
+    chain: Chain, chosen: TargetResponder | None, now: datetime, limit_of: LimitOf
+) -> Step:
+    if chosen is None:
+        return Step(chain=chain)
+    started = _with_state(chain, chosen.name, State.ACTIVE)
+    return Step(chain=started, look_time=_fresh(chosen.name, now, limit_of))
+
+
+def _fresh(name: str, now: datetime, limit_of: LimitOf) -> datetime | None:
+    """When one that begins now would have been silent for too long."""
+    return limit_of(ResponderStatus(name=name, start_time=now)).time
+
+
+def _first_inactive(chain: Sequence[TargetResponder]) -> TargetResponder | None:
+    return next((item for item in chain if item.state == State.INACTIVE), None)
+
+
+def _with_state(chain: Chain, name: str, state: State) -> Chain:
+    return tuple(
+        structs.replace(item, state=state) if item.name == name else item for item in chain
+    )
