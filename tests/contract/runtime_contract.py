@@ -1,0 +1,184 @@
+"""What every runtime promises, as tests over a bench that can start and end workloads of it.
+
+A subclass gives the fixture `bench`; the fake, real control groups and a real engine run all of it.
+"""
+
+from typing import Protocol
+
+import anyio
+
+from evictd.core.duty import StopResult
+from evictd.runtimes import ChangeKind, Runtime, Workload
+from evictd_schemas import PodReference
+
+LOOK_SECONDS = 0.05
+
+
+class Bench(Protocol):
+    """A runtime and the means to run something on it."""
+
+    @property
+    def runtime(self) -> Runtime: ...
+
+    async def start(self, name: str, *, deaf: bool = False, protected: bool = False) -> None:
+        """Begin a workload that ends on its stop signal at once, or never, if it is deaf."""
+
+    async def end(self, name: str) -> None:
+        """End it behind the runtime's back."""
+
+
+async def listed(runtime: Runtime, name: str) -> Workload | None:
+    """The workload of a name, if it runs."""
+    listing = await runtime.list()
+    return next((found for found in listing.workloads if found.pod.name == name), None)
+
+
+async def running(
+    bench: Bench, name: str, *, deaf: bool = False, protected: bool = False
+) -> Workload:
+    """Start one and wait until it is listed."""
+    await bench.start(name, deaf=deaf, protected=protected)
+    with anyio.fail_after(20):
+        while True:
+            if (found := await listed(bench.runtime, name)) is not None:
+                return found
+            await anyio.sleep(LOOK_SECONDS)
+
+
+class RuntimeContract:
+    """The promises. `bench` comes from the subclass."""
+
+    async def test_what_runs_is_listed_whole(self, bench: Bench) -> None:
+        """Name, uid, runtime and its id; and the listing says that it is complete."""
+        web = await running(bench, "web")
+        listing = await bench.runtime.list()
+        assert listing.complete
+        assert web.pod.runtime == bench.runtime.name
+        assert web.pod.runtime_id
+        assert web.pod.namespace
+        assert web.pod.phase == "Running"
+        assert len(web.pod.uid) == 36
+
+    async def test_listings_are_ordered_by_namespace_and_name(self, bench: Bench) -> None:
+        """Whatever the order of starting."""
+        for name in ("web", "api", "db"):
+            await running(bench, name)
+        workloads = (await bench.runtime.list()).workloads
+        names = [(found.pod.namespace, found.pod.name) for found in workloads]
+        assert names == sorted(names)
+        assert {"web", "api", "db"} <= {name for _, name in names}
+
+    async def test_a_life_keeps_its_uid_and_a_restarted_workload_has_another(
+        self, bench: Bench
+    ) -> None:
+        """The uid names one life."""
+        web = await running(bench, "web")
+        again = await listed(bench.runtime, "web")
+        assert again is not None
+        assert again.pod.uid == web.pod.uid
+        await bench.end("web")
+        assert (await running(bench, "web")).pod.uid != web.pod.uid
+
+    async def test_a_stop_is_confirmed_and_the_workload_listed_no_more(self, bench: Bench) -> None:
+        """Gone means gone."""
+        web = await running(bench, "web")
+        outcome = await bench.runtime.stop(web.reference, 10)
+        assert outcome.result is StopResult.GONE
+        assert await listed(bench.runtime, "web") is None
+
+    async def test_a_deaf_workload_is_killed_after_the_grace(self, bench: Bench) -> None:
+        """SIGKILL comes when the grace is over, and not before."""
+        web = await running(bench, "web", deaf=True)
+        began_seconds = anyio.current_time()
+        outcome = await bench.runtime.stop(web.reference, 1)
+        assert outcome.result is StopResult.GONE
+        assert 1 <= anyio.current_time() - began_seconds < 8
+        assert await listed(bench.runtime, "web") is None
+
+    async def test_a_grace_of_zero_kills_at_once(self, bench: Bench) -> None:
+        """Nothing is waited for."""
+        web = await running(bench, "web", deaf=True)
+        began_seconds = anyio.current_time()
+        assert (await bench.runtime.stop(web.reference, 0)).result is StopResult.GONE
+        assert anyio.current_time() - began_seconds < 5
+
+    async def test_an_unknown_name_is_not_found(self, bench: Bench) -> None:
+        """Absence is a value."""
+        web = await running(bench, "web")
+        other = PodReference(namespace=web.pod.namespace, name="other", uid=web.pod.uid)
+        assert (await bench.runtime.stop(other, 1)).result is StopResult.NOT_FOUND
+        elsewhere = PodReference(namespace="elsewhere", name="web", uid=web.pod.uid)
+        assert (await bench.runtime.stop(elsewhere, 1)).result is StopResult.NOT_FOUND
+        assert await listed(bench.runtime, "web") is not None
+
+    async def test_another_life_of_the_name_is_not_touched(self, bench: Bench) -> None:
+        """The uid is looked at again at the last moment."""
+        first = await running(bench, "web")
+        await bench.end("web")
+        second = await running(bench, "web")
+        assert (await bench.runtime.stop(first.reference, 0)).result is StopResult.OTHER_UID
+        still = await listed(bench.runtime, "web")
+        assert still is not None
+        assert still.pod.uid == second.pod.uid
+
+    async def test_stopping_again_finds_the_end_and_stops_nothing(self, bench: Bench) -> None:
+        """An order carried out twice after a crash tells the end again."""
+        web = await running(bench, "web")
+        await bench.runtime.stop(web.reference, 5)
+        assert (await bench.runtime.stop(web.reference, 5)).ended
+
+    async def test_a_smaller_grace_shortens_a_stop_that_runs(self, bench: Bench) -> None:
+        """Hard never waits for soft, and both are told the same end."""
+        web = await running(bench, "web", deaf=True)
+        results: list[StopResult] = []
+
+        async def stop(grace_seconds: int) -> None:
+            results.append((await bench.runtime.stop(web.reference, grace_seconds)).result)
+
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(stop, 600)
+                await anyio.sleep(0.5)
+                tasks.start_soon(stop, 1)
+        assert results == [StopResult.GONE, StopResult.GONE]
+
+    async def test_a_long_stop_does_not_delay_another(self, bench: Bench) -> None:
+        """Each stop is on its own."""
+        slow = await running(bench, "slow", deaf=True)
+        quick = await running(bench, "quick")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(bench.runtime.stop, slow.reference, 600)
+            await anyio.sleep(0.2)
+            with anyio.fail_after(10):
+                outcome = await bench.runtime.stop(quick.reference, 5)
+            assert outcome.result is StopResult.GONE
+            await bench.runtime.stop(slow.reference, 0)
+
+    async def test_a_protected_workload_is_refused_last(self, bench: Bench) -> None:
+        """Whoever asked, and it says why."""
+        web = await running(bench, "web", protected=True)
+        assert web.pod.protected
+        outcome = await bench.runtime.stop(web.reference, 0)
+        assert outcome.result is StopResult.REFUSED
+        assert "protected" in outcome.why
+        assert await listed(bench.runtime, "web") is not None
+
+    async def test_changes_are_hinted_at(self, bench: Bench) -> None:
+        """A start and an end wake whoever watches."""
+        heard = {kind: anyio.Event() for kind in ChangeKind}
+
+        async def watch() -> None:
+            async for change in bench.runtime.watch():
+                heard[change.kind].set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch)
+            await anyio.sleep(1.5)
+            await running(bench, "web")
+            with anyio.fail_after(15):
+                await heard[ChangeKind.STARTED].wait()
+                await bench.end("web")
+                await heard[ChangeKind.ENDED].wait()
+            tasks.cancel_scope.cancel()
+        assert heard[ChangeKind.STARTED].is_set()
+        assert heard[ChangeKind.ENDED].is_set()
