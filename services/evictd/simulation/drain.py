@@ -24,6 +24,7 @@ class DrainResponder:
         name: str,
         bus: Bus,
         clock: Clock,
+        *,
         steps: int = 3,
         step_seconds: float = 1.0,
     ) -> None:
