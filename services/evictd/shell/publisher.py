@@ -9,26 +9,10 @@ import msgspec
 
 from evictd.core.effects import BusEffect, Emit, Owned, Publish, Retract, WakeAt
 from evictd.shell.bus import Bus, Listener
+from evictd.shell.epoch import Epoch
 from evictd_schemas import Event
 
-
-class Epoch:
-    """The order of this process among those of its role; one for all workers of a process.
-
-    `rev` grows with each change of anything that the process writes.
-    """
-
-    def __init__(self, start: int) -> None:
-        self.epoch = start
-        self.rev = 0
-
-    def next_rev(self) -> int:
-        self.rev += 1
-        return self.rev
-
-    def raise_above(self, epoch: int) -> None:
-        """A message of another life had this epoch: ours is greater from now on."""
-        self.epoch = max(self.epoch, epoch + 1)
+__all__ = ["Epoch", "Publisher"]
 
 
 class Publisher:
@@ -48,6 +32,7 @@ class Publisher:
         self._sequence = 0
         self.published: dict[str, Owned] = {}
         """Everything this worker owns on the bus now, as last published."""
+        epoch.on_raise(self.republish)
 
     async def perform(self, key: str, effect: BusEffect) -> None:
         """Carry out one effect of a step of `key`."""

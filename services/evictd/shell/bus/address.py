@@ -1,0 +1,49 @@
+"""Where a broker is, read from one URL. It knows nothing of connecting."""
+
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from evictd.core.errors import InputError
+
+PORTS = {"mqtt": 1883, "mqtts": 8883}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """A broker and the login there; `tls` means the system's certificate authorities."""
+
+    host: str
+    port: int = PORTS["mqtt"]
+    username: str | None = None
+    password: str | None = None
+    tls: bool = False
+
+    @property
+    def url(self) -> str:
+        """Without the login, so that it may be shown."""
+        return f"{'mqtts' if self.tls else 'mqtt'}://{self.host}:{self.port}"
+
+    @property
+    def loopback(self) -> bool:
+        """Whether the broker is on this machine."""
+        return self.host in ("localhost", "::1") or self.host.startswith("127.")
+
+
+def address(url: str) -> Address:
+    """`mqtt://user:password@host:port`, or `mqtts` for TLS. Raises `InputError`."""
+    parts = urlsplit(url)
+    if parts.scheme not in PORTS:
+        raise InputError(f"{url!r} is no broker: it begins with mqtt:// or mqtts://")
+    try:
+        port = parts.port
+    except ValueError as error:
+        raise InputError(f"{url!r}: {error}") from error
+    if not parts.hostname:
+        raise InputError(f"{url!r} names no host")
+    return Address(
+        host=parts.hostname,
+        port=port or PORTS[parts.scheme],
+        username=None if parts.username is None else unquote(parts.username),
+        password=None if parts.password is None else unquote(parts.password),
+        tls=parts.scheme == "mqtts",
+    )

@@ -1,0 +1,43 @@
+"""The order of this process among those that wrote the same topics before or beside it.
+
+[contract 1, Order]
+"""
+
+from collections.abc import Callable
+
+
+class Epoch:
+    """One for all workers of a process. `rev` grows with each change of anything it writes."""
+
+    def __init__(self, start: int) -> None:
+        self.epoch = start
+        self.rev = 0
+        self.sequence = 0
+        """No observation of ours may be numbered lower; see `raise_sequence_above`."""
+        self._raised: list[Callable[[], None]] = []
+
+    def next_rev(self) -> int:
+        """The place of one more change."""
+        self.rev += 1
+        return self.rev
+
+    def on_raise(self, republish: Callable[[], None]) -> None:
+        """Call this after each raise: what was published under the old epoch has to be again."""
+        self._raised.append(republish)
+
+    def raise_above(self, epoch: int) -> None:
+        """A message of another life had this epoch: ours is greater from now on."""
+        if epoch < self.epoch:
+            return
+        self.epoch = epoch + 1
+        for republish in self._raised:
+            republish()
+
+    def raise_sequence_above(self, sequence: int) -> None:
+        """Another wrote an observation on our topic with this sequence: ours go on after it."""
+        self.sequence = max(self.sequence, sequence + 1)
+
+
+def first_epoch(wall_milliseconds: int, *former: int) -> int:
+    """The greatest of wall-clock milliseconds and 1 + each epoch of a former life."""
+    return max(wall_milliseconds, *(epoch + 1 for epoch in former), 1)

@@ -1,0 +1,180 @@
+"""What every bus does, the router alone as well as routers joined by a broker.
+
+The fixture `pair` gives two ends of one bus; for the router alone both are the same.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from evictd.shell.bus import Bus, Delivery, Listing, Router
+from evictd_schemas import topics
+
+NODE = "edge-7"
+EVICTIONS = topics.EVICTION.everywhere(NODE)
+EVENTS = topics.EVENT.everywhere(NODE)
+BURST = 3_000
+"""More than a broker with default limits keeps for one subscriber."""
+
+
+@dataclass
+class Ear:
+    """A listener that writes down what it hears."""
+
+    filters: Sequence[str] = (EVICTIONS, EVENTS)
+    heard: list[Delivery] = field(default_factory=list)
+    lists: list[Listing] = field(default_factory=list)
+
+    def deliver(self, delivery: Delivery) -> None:
+        self.heard.append(delivery)
+
+    def listed(self, listing: Listing) -> None:
+        self.lists.append(listing)
+
+    @property
+    def payloads(self) -> list[bytes]:
+        return [delivery.payload for delivery in self.heard]
+
+    @property
+    def newest(self) -> dict[str, bytes]:
+        return {delivery.topic: delivery.payload for delivery in self.heard}
+
+
+@dataclass
+class Pair:
+    near: Bus
+    far: Bus
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait for a condition; the bus needs time only where a broker is between its ends."""
+        async with asyncio.timeout(20):
+            while not holds():  # noqa: ASYNC110 - what is waited for is a value, not an event
+                await asyncio.sleep(0.01)
+
+    async def attached(self, bus: Bus, ear: Ear) -> Ear:
+        bus.attach(ear)
+        await self.until(lambda: bool(ear.lists))
+        return ear
+
+
+@pytest.fixture
+def pair() -> Pair:
+    router = Router()
+    return Pair(router, router)
+
+
+def eviction(name: str) -> str:
+    return topics.EVICTION.at(NODE, namespace="shop", name=name)
+
+
+def event(number: int) -> bytes:
+    return b'{"number": %d}' % number
+
+
+EVENT = topics.EVENT.at(NODE, worker="controller", reason="Evicted")
+
+
+async def test_a_message_reaches_whoever_takes_its_topic_at_both_ends(pair: Pair) -> None:
+    near = await pair.attached(pair.near, Ear())
+    far = await pair.attached(pair.far, Ear())
+    other = await pair.attached(pair.far, Ear((topics.OBSERVATION.everywhere(NODE),)))
+    pair.near.publish(eviction("web"), b'{"rev":1}', retain=True)
+    await pair.until(lambda: bool(near.heard and far.heard))
+    assert [near.payloads, far.payloads, other.payloads] == [[b'{"rev":1}'], [b'{"rev":1}'], []]
+
+
+async def test_what_comes_live_is_not_marked_as_listed(pair: Pair) -> None:
+    far = await pair.attached(pair.far, Ear())
+    pair.near.publish(eviction("web"), b'{"rev":1}', retain=True)
+    await pair.until(lambda: bool(far.heard))
+    assert [delivery.listed for delivery in far.heard] == [False]
+
+
+async def test_a_publisher_does_not_get_its_own_back(pair: Pair) -> None:
+    near = await pair.attached(pair.near, Ear())
+    far = await pair.attached(pair.far, Ear())
+    pair.near.publish(eviction("web"), b'{"rev":1}', retain=True, publisher=near)
+    pair.near.publish(EVENT, event(1), retain=False, publisher=near)
+    await pair.until(lambda: len(far.heard) == 2)
+    assert near.heard == []
+
+
+async def test_state_is_listed_to_whoever_attaches_later(pair: Pair) -> None:
+    first = await pair.attached(pair.far, Ear())
+    pair.near.publish(eviction("web"), b'{"rev":1}', retain=True)
+    pair.near.publish(eviction("web"), b'{"rev":2}', retain=True)
+    await pair.until(lambda: first.newest == {eviction("web"): b'{"rev":2}'})
+    late = await pair.attached(pair.far, Ear())
+    assert late.heard[0] == Delivery(topic=eviction("web"), payload=b'{"rev":2}', listed=True)
+    assert late.lists[0] == Listing(authoritative=True)
+
+
+async def test_an_event_is_not_listed(pair: Pair) -> None:
+    first = await pair.attached(pair.far, Ear())
+    pair.near.publish(EVENT, event(1), retain=False)
+    await pair.until(lambda: bool(first.heard))
+    late = await pair.attached(pair.far, Ear())
+    assert late.heard == []
+
+
+async def test_the_empty_payload_says_gone_and_nothing_is_listed_after_it(pair: Pair) -> None:
+    first = await pair.attached(pair.far, Ear())
+    pair.near.publish(eviction("web"), b'{"rev":1}', retain=True)
+    await pair.until(lambda: first.payloads == [b'{"rev":1}'])
+    pair.near.publish(eviction("web"), b"", retain=True)
+    await pair.until(lambda: first.payloads == [b'{"rev":1}', b""])
+    late = await pair.attached(pair.far, Ear())
+    assert late.heard == []
+
+
+async def test_events_of_a_topic_arrive_all_and_in_order(pair: Pair) -> None:
+    far = await pair.attached(pair.far, Ear())
+    for number in range(500):
+        pair.near.publish(EVENT, event(number), retain=False)
+    await pair.until(lambda: len(far.heard) == 500)
+    assert far.payloads == [event(number) for number in range(500)]
+
+
+async def test_state_of_a_topic_never_goes_back_and_ends_at_the_newest(pair: Pair) -> None:
+    """Values in between may be left out."""
+    far = await pair.attached(pair.far, Ear())
+    numbers = list(range(1, 201))
+    for number in numbers:
+        pair.near.publish(eviction("web"), b'{"rev": %d}' % number, retain=True)
+        await asyncio.sleep(0)
+    await pair.until(lambda: far.payloads[-1:] == [b'{"rev": 200}'])
+    seen = [int(payload[8:-1]) for payload in far.payloads]
+    assert seen == sorted(set(seen))
+
+
+async def test_a_list_of_thousands_is_complete(pair: Pair) -> None:
+    first = await pair.attached(pair.near, Ear())
+    far = await pair.attached(pair.far, Ear())
+    for number in range(BURST):
+        pair.near.publish(eviction(f"pod-{number}"), event(number), retain=True, publisher=first)
+    await pair.until(lambda: len(far.heard) == BURST)
+    late = await pair.attached(pair.far, Ear())
+    assert late.newest == {eviction(f"pod-{number}"): event(number) for number in range(BURST)}
+
+
+async def test_a_filter_is_no_topic(pair: Pair) -> None:
+    for name in ("evictd/v1/+/observation", "evictd/v1/#"):
+        with pytest.raises(ValueError, match="is a filter"):
+            pair.near.publish(name, b"{}", retain=True)
+
+
+async def test_attaching_again_lists_what_is_there_now(pair: Pair) -> None:
+    witness = await pair.attached(pair.far, Ear())
+    ear = await pair.attached(pair.far, Ear())
+    pair.near.publish(eviction("kept"), b'{"rev":1}', retain=True)
+    pair.near.publish(eviction("cleared"), b'{"rev":1}', retain=True)
+    await pair.until(lambda: len(ear.heard) == 2)
+    pair.far.detach(ear)
+    pair.near.publish(eviction("kept"), b'{"rev":2}', retain=True)
+    pair.near.publish(eviction("cleared"), b"", retain=True)
+    await pair.until(lambda: len(witness.heard) == 4)
+    assert len(ear.heard) == 2
+    again = await pair.attached(pair.far, Ear())
+    assert again.newest == {eviction("kept"): b'{"rev":2}'}

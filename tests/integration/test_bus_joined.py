@@ -1,0 +1,43 @@
+"""The contract of the bus, over two routers joined by a real broker: the same tests again."""
+
+import asyncio
+import runpy
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evictd.shell.bus import Router
+from evictd.shell.bus.address import address
+from evictd.shell.bus.link import Link
+from evictd.shell.bus.presence import Member, Presence
+from evictd.shell.epoch import Epoch
+from evictd_schemas.topics import Role
+
+SUITE = runpy.run_path(str(Path(__file__).parent.parent / "contract" / "test_bus.py"))
+globals().update({name: value for name, value in SUITE.items() if name.startswith("test_")})
+
+
+@pytest.fixture
+async def pair(broker: Any) -> AsyncIterator[Any]:
+    """A controller and a responder of one node, each in its own process as far as the bus knows."""
+    ends = []
+    async with asyncio.TaskGroup() as links:
+        for role in (Role.CONTROLLER, Role.RESPONDER):
+            member = Member(
+                node=SUITE["NODE"],
+                worker=role.value,
+                roles=(role,),
+                start_time=datetime.now(UTC),
+            )
+            router = Router()
+            link = Link(router, address(broker.url), Presence(member, Epoch(1)))
+            links.create_task(link.run())
+            ends.append((router, link))
+        for _, link in ends:
+            await asyncio.wait_for(link.connected.wait(), 10)
+        yield SUITE["Pair"](*(router for router, _ in ends))
+        for _, link in ends:
+            link.stop()
