@@ -59,9 +59,16 @@ class DockerEngine:
         """The engine's address in the form that `DOCKER_HOST` has."""
         return f"unix://{self.socket}"
 
-    def run(self, *command: str, seconds: float = 60, folder: Path | None = None) -> str:
+    def run(
+        self,
+        *command: str,
+        seconds: float = 60,
+        folder: Path | None = None,
+        variables: dict[str, str] | None = None,
+    ) -> str:
         """Run a program against this engine; return what it printed, or fail with what it said."""
-        return _run(*command, environment=self.environment, seconds=seconds, folder=folder)
+        environment = {**self.environment, **(variables or {})}
+        return _run(*command, environment=environment, seconds=seconds, folder=folder)
 
     def docker(self, *arguments: str, seconds: float = 60) -> str:
         """Run the `docker` client against this engine."""

@@ -1,0 +1,83 @@
+"""What evictd is run with: the Compose files and the broker's files agree with the code."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+SYSTEM = "docker-compose.yml"
+SMALL = "compose.small.yml"
+SOCKET = "/var/run/docker.sock"
+ONE_SHOT = {"bus-init", "node-name"}
+
+
+def services(file: str) -> dict[str, dict[str, Any]]:
+    """The services of a Compose file, anchors resolved."""
+    return dict(yaml.safe_load((ROOT / file).read_text())["services"])
+
+
+EACH_SERVICE = [
+    pytest.param(service, id=f"{file}: {name}")
+    for file in (SYSTEM, SMALL)
+    for name, service in services(file).items()
+]
+
+
+@pytest.mark.parametrize("service", EACH_SERVICE)
+def test_each_service_has_few_rights_and_bounded_logs(service: dict[str, Any]) -> None:
+    """Read-only, no capability, no way to more; memory, processes and logs have an end."""
+    assert service["read_only"]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert "privileged" not in service
+    assert service["pids_limit"]
+    assert {"max-size", "max-file"} <= set(service["logging"]["options"])
+    assert service["labels"] == {"evictd.protect": "true"}
+
+
+@pytest.mark.parametrize("file", [SYSTEM, SMALL])
+def test_only_who_lists_or_stops_containers_has_the_engines_socket(file: str) -> None:
+    """Whoever has it is root on the machine."""
+    holders = {
+        name
+        for name, service in services(file).items()
+        if any(str(volume).endswith(SOCKET) for volume in service.get("volumes", []))
+    }
+    assert holders == ({"node-name", "collector", "responder"} if file == SYSTEM else {"evictd"})
+
+
+@pytest.mark.parametrize("file", [SYSTEM, SMALL])
+def test_what_stays_up_is_asked_for_its_health_once_a_minute(file: str) -> None:
+    """Rarely enough to cost nothing, and each with a time to start in."""
+    checks = {
+        name: service.get("healthcheck")
+        for name, service in services(file).items()
+        if name not in ONE_SHOT and "profiles" not in service
+    }
+    assert all(check and check["interval"] == "60s" for check in checks.values()), checks
+    assert all("start_period" in check for check in checks.values() if check)
+
+
+def test_both_compose_files_have_the_same_broker() -> None:
+    """It is written twice because the old tool cannot include one file in another."""
+    full, small = services(SYSTEM), services(SMALL)
+    assert {name: full[name] for name in ("bus-init", "bus")} == {
+        name: small[name] for name in ("bus-init", "bus")
+    }
+
+
+def test_the_broker_is_reached_from_this_machine_only() -> None:
+    """Who wants it on a network adds TLS first."""
+    published = [port for service in services(SYSTEM).values() for port in service.get("ports", [])]
+    assert published == ["127.0.0.1:${EVICTD_PORT:-18830}:1883"]
+
+
+@pytest.mark.parametrize("file", [SYSTEM, SMALL, "deploy/compose.socket-proxy.yml"])
+def test_the_files_use_nothing_that_only_a_new_tool_knows(file: str) -> None:
+    """`start_interval` and `include` are refused by docker-compose 1.29; `version` is obsolete."""
+    text = (ROOT / file).read_text()
+    document = yaml.safe_load(text)
+    assert not {"version", "include", "name"} & set(document)
+    assert "start_interval" not in text
