@@ -25,10 +25,19 @@ ENGINE_SCRIPT = Path(__file__).parent / "engine" / "engine.sh"
 ENGINE_CACHE = Path(os.environ.get("ENGINE_CACHE", "/var/tmp/evictd-engine"))  # noqa: S108  # root's own folder
 ENGINE_PLACES = 4  # engines beside each other on one machine; each holds about 0.5 GB of images
 PREPARATION_SECONDS = 900  # packages and base file system from a slow mirror
+TEST_SECONDS = 60  # the project's own limit, without what fixtures take
 CGROUPS = Path("/sys/fs/cgroup")
 CAP_BYTES = (
     1 << 30
 )  # a small machine: large enough for a few workloads, small enough to fill at once
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The first test with an engine waits for it to be made; that is not the test's own time."""
+    for item in items:
+        wants_engine = "docker_engine" in getattr(item, "fixturenames", ())
+        if wants_engine and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(TEST_SECONDS, func_only=True))
 
 
 def until(condition: Callable[[], object], seconds: float = 10.0) -> None:

@@ -24,7 +24,8 @@ COMPOSE = {"Compose v2": ("docker", "compose"), "docker-compose 1.29": ("docker-
 NODE = "demo-7"
 POD_UID = "0d9f6a52-3a52-4f0e-9a43-1c8f6f2f2a11"
 
-pytestmark = pytest.mark.timeout(900)  # the first run makes base image and image
+# Containers of five workers start on two cores; making images is the fixtures' time.
+pytestmark = pytest.mark.timeout(180, func_only=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,14 @@ class System:
         """Run the Compose tool on the shipped file."""
         command = (*self.tool, "--project-name", self.project, *arguments)
         return self.engine.run(*command, folder=ROOT, seconds=seconds, variables=self.variables)
+
+    def up(self) -> None:
+        """Start everything; when that fails, the containers' own words are in the failure."""
+        try:
+            self.compose("up", "-d", "--no-build")
+        except AssertionError as failure:
+            failure.add_note(self.compose("logs", "--no-color", "--tail=50"))
+            raise
 
     def containers(self) -> dict[str, str]:
         """Service to what the engine says about its container, such as `Up 3 seconds`."""
@@ -123,12 +132,12 @@ def system(
     request: pytest.FixtureRequest, docker_engine: Any, variables: dict[str, str], image: None
 ) -> Iterator[System]:
     """The shipped Compose file, up; everything of it is gone afterwards."""
-    up = System(engine=docker_engine, tool=request.param, variables=variables)
+    system = System(engine=docker_engine, tool=request.param, variables=variables)
     try:
-        up.compose("up", "-d", "--no-build")
-        yield up
+        system.up()
+        yield system
     finally:
-        up.compose("down", "--volumes", "--timeout", "20")
+        system.compose("down", "--volumes", "--timeout", "20")
 
 
 @pytest.mark.parametrize("tool", COMPOSE.values(), ids=COMPOSE)

@@ -5,10 +5,6 @@ from __future__ import annotations
 import subprocess
 from typing import Any
 
-import pytest
-
-pytestmark = pytest.mark.timeout(900)  # the first run makes the base image
-
 
 def test_the_engine_runs_containers_below_its_capped_cgroup(docker_engine: Any) -> None:
     """A container's cgroup path names the lab's own cgroup, and the image holds Python."""

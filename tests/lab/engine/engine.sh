@@ -41,9 +41,16 @@ mirror() {
 # Another process may hold apt's lock: wait for it instead of failing.
 apt_get() { apt-get -qq -o DPkg::Lock::Timeout=300 "$@"; }
 
-packages() {
+# Two test runs may want the cache filled at the same moment.
+alone() {
   mkdir -p "$ENGINE_CACHE"
+  exec 9>"$ENGINE_CACHE/preparation.lock"
+  flock 9
+}
+
+packages() {
   local missing=()
+  alone
   for package in docker.io docker-compose mmdebstrap debian-archive-keyring iptables iproute2 ca-certificates; do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
   done
@@ -72,8 +79,8 @@ client_plugins() {
 }
 
 base() {
+  alone
   [ -s "$BASE" ] && return
-  mkdir -p "$ENGINE_CACHE"
   # A network index may be signed by an authority that only this machine knows: hand its bundle over.
   mmdebstrap --quiet --variant=minbase --mode=root --format=tar \
     --include=python3,python3-pip,python3-venv,ca-certificates,mosquitto,mosquitto-clients \
