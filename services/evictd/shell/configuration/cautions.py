@@ -20,7 +20,6 @@ HALF = 0.5
 
 def of_node(settings: NodeSettings) -> Iterator[tuple[KeyPath, str]]:
     """Warnings about one node's settings, as path and text."""
-    yield from _switched_off(settings)
     for name, signals in (
         ("evictionHard", texts(settings.eviction_hard)),
         ("evictionSoft", texts(settings.eviction_soft)),
@@ -35,8 +34,11 @@ def of_node(settings: NodeSettings) -> Iterator[tuple[KeyPath, str]]:
         yield ("evictionPressureTransitionPeriod",), f"{period} counts as 5m0s, as in the kubelet"
 
 
-def _switched_off(settings: NodeSettings) -> Iterator[tuple[KeyPath, str]]:
-    """One line given switches the profile's others off, silently. [kubelet-eviction 3.1]"""
+def of_default_lines(settings: NodeSettings) -> Iterator[tuple[KeyPath, str]]:
+    """One line given switches the profile's others off, silently. [kubelet-eviction 3.1]
+
+    Asked for the top level only: an exception for single nodes is about just these lines.
+    """
     if settings.eviction_hard is None or settings.merge_default_eviction_settings:
         return
     given = texts(settings.eviction_hard)

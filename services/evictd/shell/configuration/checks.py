@@ -74,6 +74,7 @@ def _errors(configuration: Configuration) -> Iterator[Note]:
 
 
 def _warnings(configuration: Configuration) -> Iterator[Note]:
+    yield from cautions.of_default_lines(configuration)
     for base, settings in _scopes(configuration):
         for path, text in cautions.of_node(settings):
             yield _given(configuration, base, path), text

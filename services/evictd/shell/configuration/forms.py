@@ -95,7 +95,7 @@ def _pairs(scalar: Scalar, name: str) -> Iterator[tuple[Scalar, Node]]:
 
 def _part(start: Place, offset: int, text: str) -> Scalar:
     blanks = len(text) - len(text.lstrip())
-    return Scalar(place=start.shifted(offset + blanks), text=text.strip(), plain=True)
+    return Scalar(place=start.shifted(offset + blanks), text=text.strip(), plain=bool(text.strip()))
 
 
 def _inner(root: Mapping, *names: str) -> Mapping | None:

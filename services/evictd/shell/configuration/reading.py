@@ -63,14 +63,17 @@ class Reading:
                 self._unknown(key, path, fields)
             elif (read := self._entry(key, value, fields[key.text].type, path)) is not UNSET:
                 values[key.text] = read
-        for name, item in fields.items():
-            if item.required and node.get(name) is None:
-                return self.complain(node.place, (*path, name), "is missing")
-        return values
+        missing = [name for name, item in fields.items() if item.required and name not in values]
+        for name in missing:
+            if node.get(name) is None:
+                self.complain(node.place, (*path, name), "is missing")
+        return UNSET if missing else values
 
     def _entry(self, key: Scalar, value: Node, kind: inspect.Type, path: KeyPath) -> Any:
         """One value of a mapping; what is about the whole of a section is said at its key."""
         read = self.read(value, kind, (*path, key.text))
+        if read is None and key.text in signal_names():
+            return self.complain(value.place, (*path, key.text), "has no value")
         if not isinstance(value, Scalar):
             self.places[*path, key.text] = key.place
         return read
@@ -88,7 +91,7 @@ class Reading:
         if not isinstance(node, Items):
             return self._wrong_shape(node, path, "a list")
         read = [self.read(item, item_type, (*path, index)) for index, item in enumerate(node.items)]
-        return [value for value in read if value is not UNSET]
+        return UNSET if UNSET in read else read
 
     def _scalar(self, node: Node, kind: inspect.Type, path: KeyPath) -> Any:
         if not isinstance(node, Scalar):
