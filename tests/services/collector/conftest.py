@@ -1,0 +1,158 @@
+"""A machine made of files, and workloads that are only said to run."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+from blockbuster import blockbuster_ctx
+
+from evictd.core.duty.outcomes import StopOutcome
+from evictd.runtimes import Change, Listing, Whereabouts, Workload
+from evictd_schemas import Pod, PodReference
+from evictd_schemas.sources import FileSystemSources, Sources
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+MIB = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def nothing_blocks() -> Iterator[None]:
+    """As everywhere, but what `inline` runs stands for a thread and may read files."""
+    with blockbuster_ctx() as guard:
+        for function in guard.functions.values():
+            function.can_block_in("evictd/shell/blocking.py", "inline")
+        yield
+
+
+class Host:
+    """The files of one machine below a temporary folder; cgroup v2 unless `hybrid`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.proc = root / "proc"
+        self.cgroups = root / "cgroup"
+        self.memory(available_mib=3000)
+        self.pressure()
+        self.write("proc/sys/kernel/pid_max", "4194304\n")
+        self.write("proc/sys/kernel/threads-max", "30000\n")
+        self.write("proc/sys/kernel/random/boot_id", "7e6c0d4e-5b1e-4f5e-9a1f-6c1d7f4a2b10\n")
+        self.write("proc/loadavg", "0.10 0.20 0.30 2/500 4711\n")
+        self.kills(0)
+        self.write("cgroup/cgroup.controllers", "cpu memory pids\n")
+        self.write("cgroup/memory.stat", f"anon {500 * MIB}\nfile {700 * MIB}\ninactive_file 0\n")
+
+    def write(self, place: str, content: str) -> Path:
+        """One file of the machine."""
+        path = self.root / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+        return path
+
+    def fixture(self, place: str, kind: str, name: str) -> Path:
+        """A captured file, put in its place."""
+        return self.write(place, (FIXTURES / kind / name).read_text())
+
+    def memory(self, available_mib: int, total_mib: int = 4096) -> None:
+        """What meminfo says."""
+        kib = 1024
+        self.write(
+            "proc/meminfo",
+            f"MemTotal: {total_mib * kib} kB\nMemFree: {available_mib * kib // 2} kB\n"
+            f"MemAvailable: {available_mib * kib} kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n",
+        )
+
+    def pressure(self, some: float = 0.0, full: float = 0.0) -> None:
+        """How much the machine stalls."""
+        lines = (
+            f"some avg10={some:.2f} avg60=0.00 avg300=0.00 total=0\n"
+            f"full avg10={full:.2f} avg60=0.00 avg300=0.00 total=0\n"
+        )
+        self.write("proc/pressure/memory", lines)
+        self.write("proc/pressure/io", lines)
+
+    def kills(self, count: int) -> None:
+        """How many processes the kernel has killed since boot."""
+        self.write("proc/vmstat", f"nr_free_pages 1\noom_kill {count}\n")
+
+    def group(self, name: str, *, usage_mib: int, inactive_mib: int = 0, kills: int = 0) -> Path:
+        """A v2 group with figures."""
+        self.write(f"cgroup/{name}/memory.current", f"{usage_mib * MIB}\n")
+        self.write(
+            f"cgroup/{name}/memory.stat",
+            f"anon {(usage_mib - inactive_mib) * MIB}\ninactive_file {inactive_mib * MIB}\n",
+        )
+        self.write(f"cgroup/{name}/memory.events", f"oom {kills}\noom_kill {kills}\n")
+        self.write(f"cgroup/{name}/pids.current", "3\n")
+        return self.root / "cgroup" / name
+
+    def sources(self, interval_seconds: float = 10.0) -> Sources:
+        """Settings that point here."""
+        return Sources(
+            proc_path=str(self.proc),
+            cgroup_path=str(self.cgroups),
+            file_systems=FileSystemSources(nodefs=str(self.root)),
+            interval_seconds=interval_seconds,
+        )
+
+
+class SaidRuntime:
+    """A runtime that lists what it is told to, as slowly as it is told to."""
+
+    def __init__(self, name: str = "said") -> None:
+        self.name = name
+        self.workloads: tuple[Workload, ...] = ()
+        self.problems: tuple[str, ...] = ()
+        self.complete = True
+        self.takes_seconds = 0.0
+        self.error: Exception | None = None
+        self.lists = 0
+
+    async def list(self) -> Listing:
+        self.lists += 1
+        if self.takes_seconds:
+            await anyio.sleep(self.takes_seconds)
+        if self.error is not None:
+            raise self.error
+        return Listing(workloads=self.workloads, complete=self.complete, problems=self.problems)
+
+    async def watch(self) -> AsyncIterator[Change]:
+        await anyio.sleep_forever()
+        yield Change(kind="lost")
+
+    async def stop(self, pod: PodReference, grace_seconds: int | None) -> StopOutcome:
+        raise AssertionError(f"a collector stopped {pod} within {grace_seconds}")
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    """A quiet machine of 4 GiB."""
+    return Host(tmp_path)
+
+
+@pytest.fixture
+def runtime() -> SaidRuntime:
+    """A runtime in which nothing runs yet."""
+    return SaidRuntime()
+
+
+@pytest.fixture
+def workload() -> Callable[..., Workload]:
+    """Makes one workload, measured in a folder or nowhere."""
+
+    def make(name: str, folder: Path | None = None, **fields: object) -> Workload:
+        place = None if folder is None else str(folder)
+        pod = Pod(namespace="shop", name=name, uid=f"uid-of-{name}", runtime="said")
+        return Workload(
+            pod=pod,
+            whereabouts=Whereabouts(
+                memory_cgroup=place, pids_cgroup=place, unified_cgroup=place, **fields
+            ),
+        )
+
+    return make
