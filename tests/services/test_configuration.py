@@ -299,20 +299,23 @@ def test_the_shipped_file_observes_this_machine_and_acts_only_for_demonstrations
     assert loaded.warnings == ()
 
 
-def test_every_field_says_what_it_is_and_why_it_has_its_default() -> None:
+def field_texts() -> list[tuple[str, str]]:
+    """Every field of the configuration's own Structs with the text below it."""
     module = ast.parse(inspect.getsource(structs))
+    found = []
     for struct in (node for node in module.body if isinstance(node, ast.ClassDef)):
-        steps = [*struct.body, ast.Pass()]
-        for step, after in pairwise(steps):
+        for step, after in pairwise([*struct.body, ast.Pass()]):
             if isinstance(step, ast.AnnAssign):
-                text = getattr(getattr(after, "value", None), "value", None)
-                assert isinstance(text, str), f"{struct.name}.{ast.unparse(step.target)}"
+                text = getattr(getattr(after, "value", None), "value", "")
+                found.append((f"{struct.name}.{ast.unparse(step.target)}", " ".join(text.split())))
+    return found
 
 
-def test_every_key_is_in_the_documentation() -> None:
-    text = (ROOT / "docs" / "configuration.md").read_text()
-    names = [item.encode_name for item in msgspec.structs.fields(Configuration)]
-    assert not [name for name in names if f"`{name}`" not in text]
+def test_every_field_says_what_it_is_and_the_documentation_says_the_same() -> None:
+    documentation = (ROOT / "docs" / "configuration.md").read_text()
+    texts = field_texts()
+    assert len(texts) > 40
+    assert not [name for name, text in texts if not text or text not in documentation]
 
 
 def test_state_is_kept_where_a_restart_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
