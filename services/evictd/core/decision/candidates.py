@@ -1,0 +1,126 @@
+"""Who of the ranked pods may go, who goes next, and why: one row each. [contract 3, Decision]
+[design, laws 7, 9, 12]"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+
+from msgspec import structs
+
+from evictd.core.decision.plan import Plan
+from evictd.core.decision.pods import critical, reference
+from evictd.core.decision.ranking import Place
+from evictd.core.decision.wording import name_text, rounded_text
+from evictd.core.moments import Now
+from evictd.core.rules import Candidates, Rules
+from evictd_schemas import Pod, RankedPod, Wish
+
+HOLD = "Hold"
+
+
+class Verdict(StrEnum):
+    """What the decision says of one pod."""
+
+    VICTIM = "Victim"
+    CANDIDATE = "Candidate"
+    LEAVING = "Leaving"
+    FAILED = "Failed"
+    HELD = "Held"
+    CRITICAL = "Critical"
+    PROTECTED = "Protected"
+
+
+_MAY_GO = frozenset({Verdict.CANDIDATE, Verdict.LEAVING})
+
+
+def evictable(rules: Rules, pod: Pod) -> bool:
+    """Whether the rules of the node and of its owner let it go at all."""
+    return _exemption(rules, pod) is None
+
+
+def rows(
+    rules: Rules, plan: Plan, signal: str, places: Sequence[Place], *, hard: bool, now: Now
+) -> tuple[RankedPod, ...]:
+    """The whole order with a verdict for each; the first that may go is the `Victim`."""
+    found = [_row(rules, plan, signal, place, hard=hard, now=now) for place in places]
+    for index, row in enumerate(found):
+        if row.verdict in _MAY_GO:
+            found[index] = structs.replace(row, verdict=Verdict.VICTIM)
+            break
+    return tuple(found)
+
+
+def victim(ranking: Sequence[RankedPod]) -> RankedPod | None:
+    """Who goes next."""
+    return next((row for row in ranking if row.verdict == Verdict.VICTIM), None)
+
+
+def hold_on(wishes: Sequence[Wish], name: str, *, hard: bool, utc: datetime) -> Wish | None:
+    """The wish that keeps a pod, `namespace/name`, from being evicted now. [contract 3, Wish]"""
+    for wish in wishes:
+        applies = wish.verb == HOLD and wish.target in (None, name)
+        current = wish.until is None or wish.until > utc
+        if applies and current and (wish.include_hard or not hard):
+            return wish
+    return None
+
+
+def _row(rules: Rules, plan: Plan, signal: str, place: Place, *, hard: bool, now: Now) -> RankedPod:
+    verdict, remark = _verdict(rules, plan, place.pod, hard=hard, now=now)
+    figures = _figures(rules, signal, place)
+    return RankedPod(
+        pod=reference(place.pod),
+        verdict=verdict,
+        why="; ".join(part for part in (remark, figures, f"priority {place.priority}") if part),
+        exceeds_request=place.exceeds,
+        priority=place.priority,
+        usage=place.usage,
+        request=place.request,
+        over_request=place.excess,
+    )
+
+
+def _verdict(rules: Rules, plan: Plan, pod: Pod, *, hard: bool, now: Now) -> tuple[Verdict, str]:
+    """The first that applies, and its reason."""
+    exemption = _exemption(rules, pod)
+    if exemption is not None:
+        return exemption
+    wish = hold_on(tuple(plan.wishes.values()), name_text(pod), hard=hard, utc=now.utc)
+    if wish is not None:
+        until = "taken back" if wish.until is None else wish.until.isoformat()
+        return Verdict.HELD, f"held until {until}"
+    failed_until = plan.failed.get(pod.uid, now.boot_seconds)
+    if failed_until > now.boot_seconds:
+        rest = round(failed_until - now.boot_seconds)
+        return Verdict.FAILED, f"its eviction failed, passed over for {rest} s"
+    if pod.uid in plan.leaving.values() or any(own.pod.uid == pod.uid for own in plan.own):
+        return Verdict.LEAVING, "is asked to go already"
+    return Verdict.CANDIDATE, ""
+
+
+def _exemption(rules: Rules, pod: Pod) -> tuple[Verdict, str] | None:
+    """Never a victim. [kubelet-eviction 12] [design, law 9]"""
+    if critical(pod):
+        return Verdict.CRITICAL, "critical: never evicted"
+    if pod.protected:
+        return Verdict.PROTECTED, "protected by its owner"
+    if rules.candidates is Candidates.LABELLED and not pod.labelled:
+        return Verdict.PROTECTED, "no candidate: neither a label nor `workloads:` names it"
+    return None
+
+
+def _figures(rules: Rules, signal: str, place: Place) -> str:
+    """The comparison that ranks it, as a sentence."""
+    if place.usage is None:
+        last = rules.profile.priority_first
+        return f"has no statistics, which goes {'last' if last else 'first'}"
+    used = rounded_text(signal, place.usage)
+    if place.request is None:
+        return f"has {used} processes"
+    if not place.request:
+        return f"uses {used} and asked for none"
+    asked = rounded_text(signal, place.request)
+    if place.exceeds:
+        over = rounded_text(signal, place.usage - place.request)
+        return f"uses {over} more than the {asked} it asked for"
+    return f"uses {used} of the {asked} it asked for"

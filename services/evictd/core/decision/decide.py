@@ -1,0 +1,288 @@
+"""The evictor's step for one node: what to reclaim, who goes next and how, and who is let off.
+
+[kubelet-eviction 4: 12 to 21] [design, laws 1, 4, 7 and 8]
+"""
+
+from typing import assert_never
+
+from msgspec import structs
+
+from evictd.core.decision import passes, reclaim, report
+from evictd.core.decision.candidates import Verdict
+from evictd.core.decision.inputs import (
+    Answered,
+    Fallen,
+    Given,
+    Judged,
+    Ordered,
+    Restored,
+    Seen,
+    Wished,
+)
+from evictd.core.decision.passes import Scene, Step
+from evictd.core.decision.plan import Instant, OwnRequest, Plan, Reclaiming, order_of
+from evictd.core.decision.report import Action
+from evictd.core.decision.requests import Fate, fate, recovered
+from evictd.core.decision.shortage import (
+    acting_threshold,
+    by_urgency,
+    fresh_thresholds,
+    observation_times,
+)
+from evictd.core.decision.upkeep import FAILED_SECONDS, keep, of_another_mode, without
+from evictd.core.effects import Emit, Retract, Tick, WakeAt
+from evictd.core.moments import Now
+from evictd.core.rules import Rules
+from evictd_schemas import Decision, Eviction, Layout, OrderStatus
+
+
+def decide(rules: Rules, plan: Plan, given: Given | Tick, now: Now) -> Step:
+    """One step of one node; at most one pressure victim a pass. [design, law 1]"""
+    match given:
+        case Judged():
+            return _judged(rules, plan, given, now)
+        case Answered():
+            return _answered(rules, plan, given, now)
+        case Ordered():
+            return _ordered(rules, plan, given.status, now)
+        case Seen():
+            return _seen(plan, given), ()
+        case Wished():
+            return _wished(plan, given), ()
+        case Restored():
+            return _restored(rules, plan, given, now)
+        case Tick():
+            return _ticked(rules, plan, now)
+        case Fallen():
+            return plan, ()
+        case _:
+            assert_never(given)
+
+
+def _judged(rules: Rules, plan: Plan, given: Judged, now: Now) -> Step:
+    """Older and repeated Pressures, and listed ones, change nothing."""
+    layout = _layout(plan, given)
+    if given.listed or layout is None or order_of(given.pressure) <= plan.handled:
+        return plan, ()
+    plan = structs.replace(plan, handled=order_of(given.pressure), layout=layout)
+    plan, kept = keep(rules, plan, given, layout, now)
+    under_way = plan.reclaiming
+    if under_way is None:
+        scene = _scene(rules, plan, given, layout, now)
+        plan = structs.replace(plan, judged=observation_times(given.pressure))
+        plan, effects = passes.run(scene, plan)
+    elif reclaim.looked_again(under_way, given):
+        plan, effects = _rechecked(rules, plan, under_way, given, now)
+    else:
+        plan, effects = _amid_reclaim(rules, plan, under_way, given, now)
+    return plan, (*kept, *effects)
+
+
+def _layout(plan: Plan, given: Judged) -> Layout | None:
+    """The layout of the view, or the last one that could be told; None: it never could."""
+    layout = given.observation.layout
+    if layout is None:
+        return plan.layout or Layout()
+    return plan.layout if layout.error is not None else layout
+
+
+def _scene(rules: Rules, plan: Plan, given: Judged, layout: Layout, now: Now) -> Scene:
+    return Scene(
+        rules=rules,
+        given=given,
+        newest=given,
+        layout=layout,
+        fresh=fresh_thresholds(given.pressure, plan.judged),
+        now=now,
+    )
+
+
+def _amid_reclaim(rules: Rules, plan: Plan, under_way: Reclaiming, given: Judged, now: Now) -> Step:
+    """While something is being given back, only shortages that no reclaim can help are acted on:
+    they do not wait. The rest is left for the re-check."""
+    plan = structs.replace(plan, reclaiming=structs.replace(under_way, latest=given))
+    scene = _scene(rules, plan, given, plan.layout or Layout(), now)
+    urgent = tuple(
+        threshold
+        for threshold in scene.fresh
+        if not reclaim.steps_for(rules, scene.layout, threshold.signal)
+    )
+    if acting_threshold(urgent) is None:
+        return plan, ()
+    times = observation_times(given.pressure)
+    used = {item.signal: times[item.signal] for item in urgent if item.signal in times}
+    plan = structs.replace(plan, judged={**plan.judged, **used})
+    return passes.run(structs.replace(scene, fresh=urgent), plan)
+
+
+def _rechecked(rules: Rules, plan: Plan, under_way: Reclaiming, given: Judged, now: Now) -> Step:
+    """The pass goes on where the reclaim interrupted it. [kubelet-eviction 7]"""
+    enough = reclaim.cleared(given)
+    effects: tuple[Emit, ...] = ()
+    if under_way.outcome is not None:
+        event = report.reclaim_finished(
+            rules, under_way.signal, under_way.outcome, enough=enough, now=now
+        )
+        effects = (event,)
+    if not enough:
+        plan, more = _not_cleared(rules, plan, under_way, given, now)
+        return plan, (*effects, *more)
+    plan = structs.replace(plan, reclaiming=None)
+    plan, publish = report.decided(
+        rules,
+        plan,
+        given,
+        now,
+        action=Action.WAIT,
+        reason=f"reclaiming was enough for {under_way.signal}",
+        signal=under_way.signal,
+    )
+    return plan, (reclaim.retraction(rules), *effects, publish)
+
+
+def _not_cleared(
+    rules: Rules, plan: Plan, under_way: Reclaiming, newest: Judged | None, now: Now
+) -> Step:
+    """Reclaiming did not help, or nobody said that it did: the pass goes on to evict."""
+    plan = structs.replace(plan, reclaiming=None)
+    over = (reclaim.retraction(rules),)
+    interrupted = under_way.given or newest
+    if interrupted is None:
+        return plan, over
+    due = (item for item in interrupted.pressure.thresholds if item.due)
+    scene = Scene(
+        rules=rules,
+        given=interrupted,
+        newest=newest or interrupted,
+        layout=plan.layout or Layout(),
+        fresh=under_way.fresh or by_urgency(due),
+        now=now,
+    )
+    acting = acting_threshold(item for item in scene.fresh if item.signal == under_way.signal)
+    if acting is None:
+        return plan, over
+    plan, effects = passes.evict(scene, plan, acting)
+    return plan, (*over, *effects)
+
+
+def _ordered(rules: Rules, plan: Plan, status: OrderStatus | None, now: Now) -> Step:
+    """What the responder says of our order."""
+    under_way = plan.reclaiming
+    if status is None or under_way is None or status.order_uid != under_way.order_uid:
+        return plan, ()
+    if under_way.outcome is not None or not reclaim.over(status):
+        return plan, ()
+    deadline = now.boot_seconds + reclaim.RECHECK_SECONDS
+    under_way = structs.replace(under_way, outcome=status, deadline_boot_seconds=deadline)
+    plan = structs.replace(plan, reclaiming=under_way)
+    latest = under_way.latest
+    if status.state != reclaim.FINISHED:
+        return _not_cleared(rules, plan, under_way, latest, now)
+    if latest is not None and reclaim.looked_again(under_way, latest):
+        return _rechecked(rules, plan, under_way, latest, now)
+    return plan, (WakeAt(boot_seconds=deadline),)
+
+
+def _ticked(rules: Rules, plan: Plan, now: Now) -> Step:
+    """No word of the reclaim by its deadline: it has not cleared anything."""
+    under_way = plan.reclaiming
+    if under_way is None:
+        return plan, ()
+    if now.boot_seconds < under_way.deadline_boot_seconds:
+        return plan, (WakeAt(boot_seconds=under_way.deadline_boot_seconds),)
+    return _not_cleared(rules, plan, under_way, under_way.latest, now)
+
+
+def _answered(rules: Rules, plan: Plan, given: Answered, now: Now) -> Step:
+    """How one of our requests stands; it is cleared once it is final. [design, law 7]"""
+    own, status = plan.request(given.topic), given.status
+    if status is None:
+        spent = {topic: uid for topic, uid in plan.spent.items() if topic != given.topic}
+        return structs.replace(plan, spent=spent), ()
+    if own is None or plan.spent.get(given.topic) == status.uid:
+        return plan, ()
+    end = fate(status)
+    if end is None:
+        return plan, ()
+    if end is Fate.REHEARSED:
+        return plan.with_request(structs.replace(own, finished=True)), ()
+    plan = structs.replace(
+        plan.without_request(own.topic), spent={**plan.spent, own.topic: status.uid}
+    )
+    return _ended(rules, plan, own, end, now), (Retract(topic=own.topic),)
+
+
+def _ended(rules: Rules, plan: Plan, own: OwnRequest, end: Fate, now: Now) -> Plan:
+    if end is Fate.EVICTED and not own.gone:
+        gone = Instant(moment=plan.observed, boot_seconds=now.boot_seconds)
+        return structs.replace(plan, gone=gone)
+    moves_on = rules.profile.failed_victim_moves_on
+    if end is Fate.REFUSED or (end is Fate.FAILED and moves_on):
+        until = now.boot_seconds + FAILED_SECONDS
+        return structs.replace(plan, failed={**plan.failed, own.pod.uid: until})
+    return plan
+
+
+def _seen(plan: Plan, given: Seen) -> Plan:
+    """Which pods are on their way already, whoever asked."""
+    name = f"{given.namespace}/{given.name}"
+    others = {key: uid for key, uid in plan.leaving.items() if key != name}
+    eviction = given.eviction
+    if eviction is not None and _running(eviction):
+        pod = eviction.spec.target.pod
+        if pod is not None:
+            others[name] = pod.uid
+    return structs.replace(plan, leaving=others)
+
+
+def _running(eviction: Eviction) -> bool:
+    ended = any(
+        condition.type in {"TargetEvicted", "Failed"} and condition.status == "True"
+        for condition in eviction.status.conditions
+    )
+    return not ended and not eviction.status.dry_run
+
+
+def _wished(plan: Plan, given: Wished) -> Plan:
+    wishes = {topic: wish for topic, wish in plan.wishes.items() if topic != given.topic}
+    if given.wish is not None:
+        wishes[given.topic] = given.wish
+    return structs.replace(plan, wishes=wishes)
+
+
+def _restored(rules: Rules, plan: Plan, given: Restored, now: Now) -> Step:
+    """Take up our own retained state; what was decided since the start goes before it."""
+    known = {own.topic for own in plan.own}
+    found = [recovered(retained, now) for retained in given.requests]
+    own = tuple(item for item in found if item is not None and item.topic not in known)
+    plan = structs.replace(plan, own=(*plan.own, *own))
+    plan, unwanted = without(plan, lambda item: of_another_mode(rules, item))
+    if given.decision is None or plan.decision is not None:
+        return plan, unwanted
+    plan = _resumed(plan, given.decision, now)
+    if plan.reclaiming is None:
+        return plan, unwanted
+    return plan, (*unwanted, WakeAt(boot_seconds=plan.reclaiming.deadline_boot_seconds))
+
+
+def _resumed(plan: Plan, decision: Decision, now: Now) -> Plan:
+    failed = {
+        row.pod.uid: now.boot_seconds + FAILED_SECONDS
+        for row in decision.ranking
+        if row.verdict == Verdict.FAILED
+    }
+    under_way = None
+    if decision.order is not None and decision.signal is not None:
+        under_way = Reclaiming(
+            order_uid=decision.order,
+            signal=decision.signal,
+            sequence=decision.sequence,
+            deadline_boot_seconds=now.boot_seconds + reclaim.RECLAIM_SECONDS,
+        )
+    return structs.replace(
+        plan,
+        judged=decision.judged,
+        failed={**failed, **plan.failed},
+        reclaiming=plan.reclaiming or under_way,
+        decision=decision,
+    )

@@ -1,0 +1,321 @@
+"""One pass: local storage limits, then the most urgent shortage: wait, reclaim, or one victim.
+
+[kubelet-eviction 4: 13 to 21; 7; 10] [design, laws 7 and 8]
+"""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from msgspec import Struct, structs
+
+from evictd.core.decision import reclaim, report
+from evictd.core.decision.candidates import Verdict, evictable, rows, victim
+from evictd.core.decision.inputs import Judged
+from evictd.core.decision.limits import Offence, offences
+from evictd.core.decision.message import pressure_reason
+from evictd.core.decision.plan import OwnRequest, Plan, Reclaiming
+from evictd.core.decision.pods import active, priority, reference
+from evictd.core.decision.ranking import rank
+from evictd.core.decision.report import Action
+from evictd.core.decision.requests import (
+    limit_request,
+    pressure_request,
+    publication,
+)
+from evictd.core.decision.shortage import acting_threshold, by_urgency, hard
+from evictd.core.decision.upkeep import stuck
+from evictd.core.decision.wording import name_text
+from evictd.core.effects import BusEffect, WakeAt
+from evictd.core.moments import Now, elapsed_seconds
+from evictd.core.rules import Mode, Rules
+from evictd.core.signals.layouts import Shape, shape_of
+from evictd.core.signals.names import resource_of
+from evictd_schemas import Layout, Pod, RankedPod, ThresholdStatus
+
+Step: TypeAlias = tuple[Plan, tuple[BusEffect, ...]]
+
+
+class Scene(Struct, frozen=True, kw_only=True):
+    """What one pass looks at. `fresh` in order of priority; `newest` is the latest view, which may
+    be later than `given` when a reclaim came in between."""
+
+    rules: Rules
+    given: Judged
+    newest: Judged
+    layout: Layout
+    fresh: tuple[ThresholdStatus, ...]
+    now: Now
+
+    @property
+    def active_pods(self) -> tuple[Pod, ...]:
+        """Pods of the pass that are not over, and still there."""
+        there = {pod.uid for pod in self.newest.observation.pods or ()}
+        pods = self.given.observation.pods or ()
+        return tuple(pod for pod in pods if active(pod) and pod.uid in there)
+
+    @property
+    def rankable(self) -> bool:
+        """A split layout without its feature gate has no tables of steps and rankings at all.
+        [kubelet-eviction 2.3]"""
+        return self.rules.separate_disk_gc or shape_of(self.layout) is not Shape.SPLIT
+
+
+def run(scene: Scene, plan: Plan) -> Step:
+    """Limits first: a pod over one of its own ends the pass."""
+    over = _offences(scene, plan)
+    acting = acting_threshold(scene.fresh)
+    if over and (acting is None or scene.rules.mode is not Mode.OBSERVE):
+        return _enforce(scene, plan, over)
+    if acting is None:
+        return idle(scene, plan)
+    if scene.rankable:
+        if (reason := _wait_reason(scene, plan, acting)) is not None:
+            return _wait(scene, plan, acting, reason)
+        plan, told = report.threshold_met(scene.rules, plan, scene.given, acting, scene.now)
+        plan, effects = _relieve(scene, plan, acting)
+    else:
+        plan, told = report.threshold_met(scene.rules, plan, scene.given, acting, scene.now)
+        plan, effects = _wait(scene, plan, acting, "no ranking for a split layout without its gate")
+    return plan, (*told, *effects)
+
+
+def idle(scene: Scene, plan: Plan) -> Step:
+    """Nothing is due, or nothing is newer than what was acted on."""
+    pressure = scene.given.pressure
+    busy = report.pressed(pressure) or any(not own.withdrawn for own in plan.own)
+    ranking: tuple[RankedPod, ...] = ()
+    met = acting_threshold(by_urgency(item for item in pressure.thresholds if item.met))
+    if met is not None and scene.rankable:
+        ranking = ranked(scene, plan, met)
+    plan, publish = report.decided(
+        scene.rules,
+        plan,
+        scene.given,
+        scene.now,
+        action=Action.WAIT if busy else Action.NONE,
+        reason=report.waiting_reason(pressure),
+        signal=None if met is None else met.signal,
+        is_hard=None if met is None else hard(met),
+        ranking=ranking,
+    )
+    return plan, (publish,)
+
+
+def ranked(scene: Scene, plan: Plan, acting: ThresholdStatus) -> tuple[RankedPod, ...]:
+    """The whole order for a threshold, with the verdicts of now."""
+    rules, signal = scene.rules, acting.rank_by or acting.signal
+    places = rank(rules.profile, signal, scene.layout, scene.active_pods)
+    return rows(rules, plan, signal, places, hard=hard(acting), now=scene.now)
+
+
+def evict(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
+    """Ask for the first that may go. [kubelet-eviction 4: 19 to 21]"""
+    ranking = ranked(scene, plan, acting)
+    row = victim(ranking)
+    if row is None:
+        why = "nobody may be evicted" if ranking else "there is no pod to evict"
+        return _nothing_left(scene, plan, acting, ranking, why)
+    pod = next(pod for pod in scene.active_pods if pod.uid == row.pod.uid)
+    reason = f"{report.below(acting)}: {name_text(pod)} {row.why}"
+    plan = structs.replace(plan, exhausted=_without(plan.exhausted, acting.signal))
+    if scene.rules.mode is Mode.OBSERVE:
+        return _evicting(scene, plan, acting, ranking, f"{reason}; mode is observe")
+    asked = _request(scene, pod, acting)
+    standing = plan.request(asked.topic)
+    if standing is not None and _enough(standing, asked):
+        return _wait(scene, plan, acting, f"{name_text(pod)} is asked to go already")
+    plan, effects = _evicting(scene, plan.with_request(asked), acting, ranking, reason)
+    return plan, (publication(asked), *effects)
+
+
+def _relieve(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
+    """Reclaim first where there is something to reclaim. [kubelet-eviction 4: 17]"""
+    steps = reclaim.steps_for(scene.rules, scene.layout, acting.signal)
+    if not steps:
+        return evict(scene, plan, acting)
+    tried = plan.exhausted.get(acting.signal)
+    if tried is not None and scene.now.boot_seconds - tried < reclaim.PAUSE_SECONDS:
+        return evict(scene, plan, acting)
+    if scene.rules.mode is Mode.OBSERVE:
+        return _reclaiming(scene, plan, acting, steps, order=None)
+    placed = reclaim.order(scene.rules, acting.signal, steps, scene.given)
+    deadline = scene.now.boot_seconds + reclaim.RECLAIM_SECONDS
+    under_way = Reclaiming(
+        order_uid=placed.uid,
+        signal=acting.signal,
+        sequence=scene.given.pressure.sequence,
+        deadline_boot_seconds=deadline,
+        given=scene.given,
+        fresh=scene.fresh,
+    )
+    plan = structs.replace(plan, reclaiming=under_way)
+    plan, effects = _reclaiming(scene, plan, acting, steps, order=placed.uid)
+    out = (reclaim.publication(scene.rules, placed), WakeAt(boot_seconds=deadline))
+    return plan, (*out, *effects)
+
+
+def _reclaiming(
+    scene: Scene,
+    plan: Plan,
+    acting: ThresholdStatus,
+    steps: Sequence[str],
+    *,
+    order: str | None,
+) -> Step:
+    plan, publish = report.decided(
+        scene.rules,
+        plan,
+        scene.given,
+        scene.now,
+        action=Action.RECLAIM,
+        reason=f"{report.below(acting)}: reclaiming {' and '.join(steps)} first",
+        signal=acting.signal,
+        is_hard=hard(acting),
+        ranking=ranked(scene, plan, acting),
+        order=order,
+    )
+    return plan, (publish,)
+
+
+def _evicting(
+    scene: Scene,
+    plan: Plan,
+    acting: ThresholdStatus,
+    ranking: Sequence[RankedPod],
+    reason: str,
+) -> Step:
+    plan, publish = report.decided(
+        scene.rules,
+        plan,
+        scene.given,
+        scene.now,
+        action=Action.EVICT,
+        reason=reason,
+        signal=acting.signal,
+        is_hard=hard(acting),
+        ranking=ranking,
+    )
+    return plan, (publish,)
+
+
+def _wait(scene: Scene, plan: Plan, acting: ThresholdStatus, reason: str) -> Step:
+    plan, publish = report.decided(
+        scene.rules,
+        plan,
+        scene.given,
+        scene.now,
+        action=Action.WAIT,
+        reason=reason,
+        signal=acting.signal,
+        is_hard=hard(acting),
+        ranking=ranked(scene, plan, acting) if scene.rankable else (),
+    )
+    return plan, (publish,)
+
+
+def _nothing_left(
+    scene: Scene,
+    plan: Plan,
+    acting: ThresholdStatus,
+    ranking: Sequence[RankedPod],
+    why: str,
+) -> Step:
+    """Said once a state, not once a pass."""
+    known = acting.signal in plan.exhausted
+    exhausted = {**plan.exhausted, acting.signal: scene.now.boot_seconds}
+    plan = structs.replace(plan, exhausted=exhausted)
+    plan, effects = _wait(scene, plan, acting, f"{report.below(acting)}, and {why}")
+    if known:
+        return plan, effects
+    event = report.nothing_left(scene.rules, scene.given, acting, ranking, why=why, now=scene.now)
+    return plan, (event, *effects)
+
+
+def _wait_reason(scene: Scene, plan: Plan, acting: ThresholdStatus) -> str | None:
+    """Why this pass takes nobody: an eviction for the same resource is under way, or its effect is
+    not to be seen yet. [design, laws 7 and 8]"""
+    for own in plan.own:
+        if _blocks(own, acting, scene.now):
+            name = name_text(own.pod)
+            if own.dry_run or own.finished:
+                return f"{name} would have been evicted for this shortage"
+            return f"{name} is being evicted"
+    gone, settle_seconds = plan.gone, scene.rules.profile.settle_seconds
+    if gone is None or not settle_seconds:
+        return None
+    waited = scene.now.boot_seconds - gone.boot_seconds
+    if gone.moment is not None and plan.observed is not None:
+        waited = min(waited, elapsed_seconds(gone.moment, plan.observed))
+    if waited < settle_seconds:
+        return "the last victim has only just gone"
+    return None
+
+
+def _blocks(own: OwnRequest, acting: ThresholdStatus, now: Now) -> bool:
+    if own.withdrawn or own.resource is not resource_of(acting.signal):
+        return False
+    if own.dry_run or own.finished:
+        return True
+    if own.gone or stuck(own, now):
+        return False
+    return own.hard or not hard(acting)
+
+
+def _request(scene: Scene, pod: Pod, acting: ThresholdStatus) -> OwnRequest:
+    resource = resource_of(acting.signal)
+    assert resource is not None  # noqa: S101 - an acting threshold has a resource
+    reason = pressure_reason(acting.signal, resource, scene.fresh, pod)
+    return pressure_request(scene.rules, pod, reason, hard=hard(acting), now=scene.now)
+
+
+def _enough(standing: OwnRequest, asked: OwnRequest) -> bool:
+    return not standing.withdrawn and (standing.hard or not asked.hard)
+
+
+def _offences(scene: Scene, plan: Plan) -> tuple[Offence, ...]:
+    """Pods over a limit of their own that are not asked to go yet. [kubelet-eviction 10]"""
+    if not scene.rules.local_storage_capacity_isolation:
+        return ()
+    rules, now = scene.rules, scene.now
+    asked = {own.pod.uid for own in plan.own if own.resource is None}
+
+    def open_to(pod: Pod) -> bool:
+        passed_over = plan.failed.get(pod.uid, 0.0) > now.boot_seconds
+        return evictable(rules, pod) and pod.uid not in asked and not passed_over
+
+    return offences(scene.active_pods, scene.layout, open_to)
+
+
+def _enforce(scene: Scene, plan: Plan, over: Sequence[Offence]) -> Step:
+    """Everybody over a limit goes, at once. [kubelet-eviction 10]"""
+    effects: list[BusEffect] = []
+    if scene.rules.mode is not Mode.OBSERVE:
+        for offence in over:
+            asked = limit_request(scene.rules, offence, scene.now)
+            plan = plan.with_request(asked)
+            effects.append(publication(asked))
+    plan, publish = report.decided(
+        scene.rules,
+        plan,
+        scene.given,
+        scene.now,
+        action=Action.EVICT,
+        reason="; ".join(sorted({offence.message.strip() for offence in over})),
+        signal=over[0].signal,
+        is_hard=True,
+        ranking=[_offender(offence) for offence in over],
+    )
+    return plan, (*effects, publish)
+
+
+def _offender(offence: Offence) -> RankedPod:
+    return RankedPod(
+        pod=reference(offence.pod),
+        verdict=Verdict.VICTIM,
+        why=offence.message.strip(),
+        priority=priority(offence.pod),
+    )
+
+
+def _without(marks: dict[str, float], signal: str) -> dict[str, float]:
+    return {name: when for name, when in marks.items() if name != signal}

@@ -1,0 +1,140 @@
+"""What the evictor remembers of one node between two inputs: a small value, rebuilt after a restart
+from its own Decision and requests. [design, laws 1, 5, 7]"""
+
+from datetime import datetime
+
+from msgspec import Struct, structs
+
+from evictd.core.decision.inputs import Judged
+from evictd.core.signals.names import Resource, resource_of
+from evictd_schemas import (
+    Decision,
+    EvictionRequest,
+    Layout,
+    Moment,
+    OrderStatus,
+    PodReference,
+    Pressure,
+    ThresholdStatus,
+    Wish,
+)
+
+HARD = "Hard"
+SOFT = "Soft"
+EVICTION = "Eviction"
+WITHDRAWN = "Withdrawn"
+
+
+class OwnRequest(Struct, frozen=True, kw_only=True):
+    """A request of ours that stands on the bus.
+
+    `asked_boot_seconds` is when it took its present type. `finished`: its dry Eviction has ended,
+    it stays until the signal has cleared. `gone`: the target is no longer there.
+    """
+
+    topic: str
+    request: EvictionRequest
+    pod: PodReference
+    asked_boot_seconds: float
+    finished: bool = False
+    gone: bool = False
+
+    @property
+    def signal(self) -> str:
+        """The signal under which it was made."""
+        reason = self.request.spec.reason
+        return "" if reason is None else reason.signal or ""
+
+    @property
+    def resource(self) -> Resource | None:
+        """What it was to relieve; None for a limit of the pod's own."""
+        return resource_of(self.signal)
+
+    @property
+    def hard(self) -> bool:
+        return self.request.spec.type == HARD
+
+    @property
+    def dry_run(self) -> bool:
+        return self.request.spec.dry_run
+
+    @property
+    def withdrawn(self) -> bool:
+        return self.request.spec.intent == WITHDRAWN
+
+    @property
+    def name(self) -> str:
+        """`{domain}/{key}/{namespace}/{name}`, as the Decision lists it."""
+        spec, metadata = self.request.spec, self.request.metadata
+        return f"{spec.requester}/{metadata.namespace}/{metadata.name}"
+
+
+class Reclaiming(Struct, frozen=True, kw_only=True):
+    """An order to give something back is under way, in the middle of a pass.
+
+    `given` is the pass that it interrupts and `fresh` its thresholds in order of priority; None and
+    empty after a restart. `sequence`: the re-check needs a later one. `latest`: what was judged
+    last meanwhile.
+    """
+
+    order_uid: str
+    signal: str
+    sequence: int
+    deadline_boot_seconds: float
+    given: Judged | None = None
+    fresh: tuple[ThresholdStatus, ...] = ()
+    outcome: OrderStatus | None = None
+    latest: Judged | None = None
+
+
+class Instant(Struct, frozen=True, kw_only=True):
+    """One instant on both clocks: that of the observations and the worker's own."""
+
+    moment: Moment | None
+    boot_seconds: float
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """One node. Maps are bounded by what the node lists: pods, Evictions, signals, wishes.
+
+    `judged`: observation times that a pass has used up, by signal. `handled`: order of the last
+    Pressure taken. `leaving`: name of a running Eviction to its target's uid. `failed`: uid to the
+    boot time until which it is passed over. `gone`: when the last victim was gone. `exhausted`:
+    signal to when nobody was left to evict. `announced`: signal to the crossing that was told.
+    `clear_since`: signal to when none of its thresholds was met any more. `spent`: topic to the uid
+    of the request whose end has been dealt with.
+    """
+
+    judged: dict[str, datetime] = {}
+    handled: tuple[int, int, int] = (-1, -1, -1)
+    layout: Layout | None = None
+    observed: Moment | None = None
+    own: tuple[OwnRequest, ...] = ()
+    leaving: dict[str, str] = {}
+    failed: dict[str, float] = {}
+    wishes: dict[str, Wish] = {}
+    reclaiming: Reclaiming | None = None
+    gone: Instant | None = None
+    exhausted: dict[str, float] = {}
+    announced: dict[str, str] = {}
+    clear_since: dict[str, Moment] = {}
+    spent: dict[str, str] = {}
+    decision: Decision | None = None
+
+    def request(self, topic: str) -> OwnRequest | None:
+        """Our request on that topic."""
+        return next((own for own in self.own if own.topic == topic), None)
+
+    def with_request(self, request: OwnRequest) -> "Plan":
+        """With one more request, or a newer version of it in its place."""
+        others = tuple(own for own in self.own if own.topic != request.topic)
+        return structs.replace(self, own=(*others, request))
+
+    def without_request(self, topic: str) -> "Plan":
+        """Without that request."""
+        return structs.replace(self, own=tuple(own for own in self.own if own.topic != topic))
+
+
+def order_of(pressure: Pressure) -> tuple[int, int, int]:
+    """Of two Pressures the later one has the greater. [contract 1, Order]"""
+    return (pressure.epoch, pressure.rev, pressure.sequence)

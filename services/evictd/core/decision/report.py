@@ -1,0 +1,213 @@
+"""The Decision of a pass and the events beside it. [contract 3, Decision, Event]"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from msgspec import structs
+
+from evictd.core.decision.inputs import Judged
+from evictd.core.decision.plan import Plan
+from evictd.core.decision.shortage import hard
+from evictd.core.decision.wording import line_text, name_text, rounded_text
+from evictd.core.effects import Emit, Figures, Publish
+from evictd.core.events import emit
+from evictd.core.moments import Now, elapsed_seconds
+from evictd.core.rules import Mode, Rules
+from evictd.core.signals.names import resource_of
+from evictd_schemas import Decision, OrderStatus, Pressure, RankedPod, ThresholdStatus, topics
+
+ROWS_MAX = 100
+"""Rows that are published; `rankingTotal` says how many there were. [contract 3, Decision]"""
+CONSUMERS_MAX = 5
+"""Largest consumers named where nothing is left to evict."""
+
+
+class Action(StrEnum):
+    """What a pass does."""
+
+    NONE = "None"
+    WAIT = "Wait"
+    RECLAIM = "Reclaim"
+    EVICT = "Evict"
+
+
+class EventReason(StrEnum):
+    """Reasons of events."""
+
+    THRESHOLD_MET = "EvictionThresholdMet"
+    RECLAIM_FINISHED = "ReclaimFinished"
+    NOTHING_LEFT = "NothingLeftToEvict"
+
+
+def decided(
+    rules: Rules,
+    plan: Plan,
+    given: Judged,
+    now: Now,
+    *,
+    action: Action,
+    reason: str,
+    signal: str | None = None,
+    is_hard: bool | None = None,
+    ranking: Sequence[RankedPod] = (),
+    order: str | None = None,
+) -> tuple[Plan, Publish]:
+    """Write the Decision down and publish it."""
+    decision = Decision(
+        node=rules.node,
+        time=now.utc,
+        sequence=given.pressure.sequence,
+        judged=plan.judged,
+        mode=rules.mode,
+        action=action,
+        signal=signal,
+        hard=is_hard,
+        reason=reason,
+        ranking=tuple(ranking[:ROWS_MAX]),
+        ranking_total=len(ranking),
+        eviction_requests=tuple(own.name for own in plan.own if not own.withdrawn),
+        order=order,
+    )
+    publish = Publish(topic=topics.DECISION.at(rules.node), message=decision)
+    return structs.replace(plan, decision=decision), publish
+
+
+def below(threshold: ThresholdStatus) -> str:
+    """A met threshold, as a sentence without its end."""
+    if threshold.available is None:
+        return f"{threshold.signal} is below {line_text(threshold)}"
+    available = rounded_text(threshold.signal, threshold.available)
+    kind = "hard" if hard(threshold) else "soft"
+    return f"{threshold.signal} is {available}, below the {kind} threshold {_line(threshold)}"
+
+
+def waiting_reason(pressure: Pressure) -> str:
+    """Why nothing is done although something is short, or that nothing is."""
+    met = [threshold for threshold in pressure.thresholds if threshold.met]
+    for threshold in met:
+        if not threshold.due and threshold.first_observed and pressure.observed:
+            since = elapsed_seconds(threshold.first_observed, pressure.observed)
+            return f"{below(threshold)} for {since:g} of {threshold.grace_period_seconds:g} s"
+    if met:
+        return f"{below(met[0])}; no newer figures than those already acted on"
+    held = [condition.type for condition in pressure.conditions if condition.status == "True"]
+    if held:
+        return f"{' and '.join(held)} until the transition period has passed"
+    unknown = [item.type for item in pressure.conditions if item.status == "Unknown"]
+    return "no observation" if unknown else "nothing is short"
+
+
+def pressed(pressure: Pressure) -> bool:
+    """Whether any condition holds."""
+    return any(condition.status == "True" for condition in pressure.conditions)
+
+
+def threshold_met(
+    rules: Rules, plan: Plan, given: Judged, acting: ThresholdStatus, now: Now
+) -> tuple[Plan, tuple[Emit, ...]]:
+    """`EvictionThresholdMet`, in each pass as the kubelet does, or once a crossing.
+    [kubelet-eviction 4: 16]"""
+    key = f"{acting.signal}/{'hard' if hard(acting) else 'soft'}"
+    transition = _transition(rules, given, acting)
+    if plan.announced.get(key) == transition:
+        return plan, ()
+    event = _event(
+        rules,
+        now,
+        reason=EventReason.THRESHOLD_MET,
+        message=f"Attempting to reclaim {resource_of(acting.signal)}: {below(acting)}",
+        transition=f"{key}|{transition}",
+        figures=_threshold_figures(acting),
+    )
+    return structs.replace(plan, announced={**plan.announced, key: transition}), (event,)
+
+
+def reclaim_finished(
+    rules: Rules, signal: str, outcome: OrderStatus, *, enough: bool, now: Now
+) -> Emit:
+    """`ReclaimFinished`: what came back, and whether that was enough."""
+    freed = sum(step.freed_bytes for step in outcome.steps)
+    inodes = sum(step.freed_inodes for step in outcome.steps)
+    errors = [f"{step.step}: {step.error}" for step in outcome.steps if step.error]
+    verdict = "which is enough" if enough else "which is not enough"
+    failed = f" ({'; '.join(errors)})" if errors else ""
+    return _event(
+        rules,
+        now,
+        reason=EventReason.RECLAIM_FINISHED,
+        message=f"{signal}: {rounded_text(signal, freed)} came back, {verdict}{failed}",
+        transition=outcome.order_uid,
+        figures={
+            "signal": signal,
+            "freedBytes": freed,
+            "freedInodes": inodes,
+            "enough": enough,
+            "errors": errors,
+        },
+    )
+
+
+def nothing_left(
+    rules: Rules,
+    given: Judged,
+    acting: ThresholdStatus,
+    ranking: Sequence[RankedPod],
+    *,
+    why: str,
+    now: Now,
+) -> Emit:
+    """`NothingLeftToEvict`, once a state, with the largest known consumers."""
+    largest = sorted(ranking, key=lambda row: -(row.usage or 0))[:CONSUMERS_MAX]
+    consumers = [
+        {"pod": name_text(row.pod), "usage": row.usage, "verdict": str(row.verdict)}
+        for row in largest
+    ]
+    return _event(
+        rules,
+        now,
+        reason=EventReason.NOTHING_LEFT,
+        message=f"{below(acting)}, and {why}",
+        transition=f"{acting.signal}|{given.pressure.epoch}|{given.pressure.sequence}",
+        figures={**_threshold_figures(acting), "consumers": consumers},
+    )
+
+
+def _transition(rules: Rules, given: Judged, acting: ThresholdStatus) -> str:
+    quiet = rules.profile.one_event_a_crossing or rules.mode is not Mode.ACT
+    if quiet and acting.first_observed is not None:
+        return acting.first_observed.time.isoformat()
+    return f"{given.pressure.epoch}|{given.pressure.sequence}"
+
+
+def _line(threshold: ThresholdStatus) -> str:
+    """The line as configured; a share with what it comes to."""
+    text = line_text(threshold)
+    if not threshold.value or threshold.value == text:
+        return text
+    return f"{threshold.value} ({rounded_text(threshold.signal, threshold.quantity or 0)})"
+
+
+def _threshold_figures(threshold: ThresholdStatus) -> Figures:
+    return {
+        "signal": threshold.signal,
+        "resource": str(resource_of(threshold.signal)),
+        "available": threshold.available,
+        "threshold": threshold.quantity,
+        "value": threshold.value,
+        "hard": hard(threshold),
+    }
+
+
+def _event(
+    rules: Rules, now: Now, *, reason: str, message: str, transition: str, figures: Figures
+) -> Emit:
+    return emit(
+        node=rules.node,
+        worker=topics.Role.EVICTOR,
+        reason=str(reason),
+        message=message,
+        time=now.utc,
+        about=rules.node,
+        transition=transition,
+        figures=figures,
+    )

@@ -1,0 +1,163 @@
+"""The evictor's own EvictionRequests: what they say, and what became of them.
+
+[contract 3, EvictionRequest] [eviction-request-api 2.1, 5.2]
+"""
+
+from enum import StrEnum
+
+from msgspec import structs
+
+from evictd.core.decision.grace import pressure_grace_seconds
+from evictd.core.decision.inputs import Retained
+from evictd.core.decision.limits import Offence
+from evictd.core.decision.plan import EVICTION, HARD, SOFT, WITHDRAWN, OwnRequest
+from evictd.core.decision.pods import reference
+from evictd.core.effects import Publish
+from evictd.core.moments import Now
+from evictd.core.rules import Mode, Rules
+from evictd_schemas import (
+    EvictionRequest,
+    EvictionRequestSpec,
+    Metadata,
+    Pod,
+    PodReference,
+    PodTarget,
+    Reason,
+    RequestStatus,
+    Target,
+    topics,
+)
+
+NODE_PRESSURE = "evictd.io/node-pressure"
+LOCAL_STORAGE = "evictd.io/local-storage"
+REQUESTERS = (NODE_PRESSURE, LOCAL_STORAGE)
+UID_CHARACTERS = 8
+"""Of the uid, in the name of a request: enough to tell two lives of one pod."""
+NAME_CHARACTERS_MAX = topics.SEGMENT_BYTES_MAX - UID_CHARACTERS - 1
+
+
+class Fate(StrEnum):
+    """How a request ended."""
+
+    EVICTED = "evicted"
+    REFUSED = "refused"
+    FAILED = "failed"
+    REHEARSED = "rehearsed"
+    CANCELED = "canceled"
+
+
+_FATES = {
+    "EvictionInvalid": Fate.REFUSED,
+    "DryRun": Fate.REHEARSED,
+    "CanceledDueToNoRequesters": Fate.CANCELED,
+}
+
+
+def pressure_request(rules: Rules, pod: Pod, reason: Reason, *, hard: bool, now: Now) -> OwnRequest:
+    """The request that this pod goes because of node pressure. The same pod has the same topic, so
+    that asking again tightens. [design, law 7]"""
+    grace_seconds = pressure_grace_seconds(rules, pod, hard=hard)
+    kind = HARD if hard else SOFT
+    spec = _spec(rules, NODE_PRESSURE, pod, kind=kind, grace_seconds=grace_seconds, reason=reason)
+    return _request(rules, pod, spec, now)
+
+
+def limit_request(rules: Rules, offence: Offence, now: Now) -> OwnRequest:
+    """The request that this pod goes because of a limit of its own. [kubelet-eviction 10]"""
+    pod = offence.pod
+    grace_seconds = pressure_grace_seconds(rules, pod, hard=True)
+    reason = Reason(signal=offence.signal, message=offence.message)
+    spec = _spec(rules, LOCAL_STORAGE, pod, kind=HARD, grace_seconds=grace_seconds, reason=reason)
+    return _request(rules, pod, spec, now)
+
+
+def withdrawn(own: OwnRequest) -> OwnRequest:
+    """The same request, no longer wanted."""
+    spec = structs.replace(own.request.spec, intent=WITHDRAWN)
+    return structs.replace(own, request=structs.replace(own.request, spec=spec))
+
+
+def publication(own: OwnRequest) -> Publish:
+    """The request as it stands."""
+    return Publish(topic=own.topic, message=own.request)
+
+
+def fate(status: RequestStatus) -> Fate | None:
+    """What became of a request; None while it is open. [contract 3, EvictionRequest]"""
+    true = {
+        condition.type: condition.reason
+        for condition in status.conditions
+        if condition.status == "True"
+    }
+    if "TargetEvicted" in true:
+        return Fate.EVICTED
+    if "Failed" in true:
+        return _FATES.get(true["Failed"], Fate.FAILED)
+    return None
+
+
+def cause(status: RequestStatus) -> str:
+    """What the controller says about a failure."""
+    failed = next((item for item in status.conditions if item.type == "Failed"), None)
+    if failed is None:
+        return ""
+    return failed.message or failed.reason
+
+
+def recovered(retained: Retained, now: Now) -> OwnRequest | None:
+    """A request of ours as found on the bus after a restart; None when it names no pod of ours."""
+    place, spec = topics.place(retained.topic), retained.request.spec
+    if place is None or place.kind is not topics.REQUEST or spec.target.pod is None:
+        return None
+    namespace, name = place.names["namespace"], place.names["name"]
+    target = spec.target.pod
+    return OwnRequest(
+        topic=retained.topic,
+        request=structs.replace(
+            retained.request, metadata=Metadata(namespace=namespace, name=name), epoch=0, rev=0
+        ),
+        pod=PodReference(namespace=namespace, name=target.name, uid=target.uid),
+        asked_boot_seconds=now.boot_seconds,
+    )
+
+
+def request_topic(node: str, requester: str, pod: Pod) -> str:
+    """Where the request of one requester for one life of a pod stands."""
+    domain, key = requester.split("/")
+    return topics.REQUEST.at(
+        node, domain=domain, key=key, namespace=pod.namespace, name=_request_name(pod)
+    )
+
+
+def _request_name(pod: Pod) -> str:
+    return f"{pod.name[:NAME_CHARACTERS_MAX]}-{pod.uid[:UID_CHARACTERS]}"
+
+
+def _spec(
+    rules: Rules,
+    requester: str,
+    pod: Pod,
+    *,
+    kind: str,
+    grace_seconds: int | None,
+    reason: Reason,
+) -> EvictionRequestSpec:
+    return EvictionRequestSpec(
+        target=Target(pod=PodTarget(name=pod.name, uid=pod.uid)),
+        requester=requester,
+        intent=EVICTION,
+        type=kind,
+        grace_period_seconds=grace_seconds,
+        dry_run=rules.mode is Mode.DRY_RUN,
+        reason=reason,
+    )
+
+
+def _request(rules: Rules, pod: Pod, spec: EvictionRequestSpec, now: Now) -> OwnRequest:
+    metadata = Metadata(namespace=pod.namespace, name=_request_name(pod))
+    return OwnRequest(
+        topic=request_topic(rules.node, spec.requester, pod),
+        request=EvictionRequest(metadata=metadata, spec=spec),
+        pod=reference(pod),
+        asked_boot_seconds=now.boot_seconds,
+    )

@@ -1,0 +1,144 @@
+"""What every Pressure does to standing requests before anything is decided: gone targets, stuck
+evictions, withdrawal, the end of rehearsals. [design, laws 7 and 8]"""
+
+from collections.abc import Callable
+
+from msgspec import structs
+
+from evictd.core.decision.inputs import Judged
+from evictd.core.decision.limits import offences
+from evictd.core.decision.plan import Instant, OwnRequest, Plan
+from evictd.core.decision.requests import publication, withdrawn
+from evictd.core.effects import BusEffect, Retract
+from evictd.core.moments import Now, elapsed_seconds, moment
+from evictd.core.rules import Mode, Rules
+from evictd.core.signals.names import ConditionType, condition_of
+from evictd_schemas import Layout, Moment, Pressure
+
+HARD_WAIT_SECONDS = 30.0
+"""A hard eviction is waited for that long, as the kubelet waits for clean-up. [design, law 7]"""
+FAILED_SECONDS = 600.0
+"""A pod whose eviction failed is passed over that long. [design, law 7]"""
+
+Step = tuple[Plan, tuple[BusEffect, ...]]
+
+
+def keep(rules: Rules, plan: Plan, given: Judged, layout: Layout, now: Now) -> Step:
+    """Bring standing requests in line with what is observed now."""
+    observed = given.pressure.observed or moment(given.observation)
+    plan = structs.replace(plan, observed=observed)
+    plan = _with_gone_targets(plan, given, now)
+    plan = _with_stuck_evictions(rules, plan, now)
+    plan = _with_clear_signals(plan, given.pressure, observed)
+    plan, unwanted = without(plan, lambda own: _unwanted(rules, plan, given, layout, own))
+    plan, withdrawals = _withdraw(rules, plan, observed)
+    return plan, (*unwanted, *withdrawals)
+
+
+def without(plan: Plan, unwanted: Callable[[OwnRequest], bool]) -> Step:
+    """Take these requests off the bus."""
+    gone = [own for own in plan.own if unwanted(own)]
+    kept = tuple(own for own in plan.own if own not in gone)
+    return structs.replace(plan, own=kept), tuple(Retract(topic=own.topic) for own in gone)
+
+
+def of_another_mode(rules: Rules, own: OwnRequest) -> bool:
+    """A request that this mode would not make: the mode was changed meanwhile."""
+    return rules.mode is Mode.OBSERVE or own.dry_run is not (rules.mode is Mode.DRY_RUN)
+
+
+def _unwanted(rules: Rules, plan: Plan, given: Judged, layout: Layout, own: OwnRequest) -> bool:
+    if of_another_mode(rules, own):
+        return True
+    rehearsed = own.finished or (own.dry_run and own.gone)
+    if not rehearsed:
+        return False
+    if own.resource is not None:
+        return _clear_long_enough(rules, plan, own, plan.observed)
+    pods = given.observation.pods or ()
+    offending = offences(pods, layout, lambda pod: pod.uid == own.pod.uid)
+    return not offending
+
+
+def _with_gone_targets(plan: Plan, given: Judged, now: Now) -> Plan:
+    """A target that a complete observation does not list is not waited for any more."""
+    if given.observation.pods is None or not given.observation.pods_complete:
+        return plan
+    listed = {pod.uid for pod in given.observation.pods}
+    for own in plan.own:
+        if not own.gone and own.pod.uid not in listed:
+            plan = plan.with_request(structs.replace(own, gone=True))
+            gone = Instant(moment=plan.observed, boot_seconds=now.boot_seconds)
+            plan = structs.replace(plan, gone=gone)
+    return plan
+
+
+def _with_stuck_evictions(rules: Rules, plan: Plan, now: Now) -> Plan:
+    """A hard eviction that takes too long counts as failed, where the profile moves on."""
+    failed = {uid: until for uid, until in plan.failed.items() if until > now.boot_seconds}
+    if rules.profile.failed_victim_moves_on:
+        for own in plan.own:
+            if own.pod.uid not in failed and stuck(own, now):
+                failed[own.pod.uid] = now.boot_seconds + FAILED_SECONDS
+    return structs.replace(plan, failed=failed)
+
+
+def stuck(own: OwnRequest, now: Now) -> bool:
+    """A real hard eviction that has been waited for long enough."""
+    waited = now.boot_seconds - own.asked_boot_seconds >= HARD_WAIT_SECONDS
+    return own.hard and waited and not (own.dry_run or own.finished or own.gone)
+
+
+def _with_clear_signals(plan: Plan, pressure: Pressure, observed: Moment) -> Plan:
+    """Since when no threshold of a signal has been met; what was told and tried is forgotten when
+    its condition is over. Unknown is not clear."""
+    conditions = {condition.type: condition.status for condition in pressure.conditions}
+    met = {threshold.signal for threshold in pressure.thresholds if threshold.met}
+    since = {
+        own.signal: plan.clear_since.get(own.signal, observed)
+        for own in plan.own
+        if own.signal not in met and _known(conditions, own.signal)
+    }
+    over = {kind for kind, status in conditions.items() if status == "False"}
+    return structs.replace(
+        plan,
+        clear_since=since,
+        exhausted={
+            signal: when for signal, when in plan.exhausted.items() if not _in(signal, over)
+        },
+        announced={
+            key: crossing
+            for key, crossing in plan.announced.items()
+            if not _in(key.partition("/")[0], over)
+        },
+    )
+
+
+def _withdraw(rules: Rules, plan: Plan, observed: Moment) -> Step:
+    """Nobody has to go any more. [design, law 7]"""
+    effects: list[BusEffect] = []
+    for own in plan.own:
+        if own.withdrawn or own.resource is None or own.gone:
+            continue
+        if _clear_long_enough(rules, plan, own, observed):
+            taken_back = withdrawn(own)
+            plan = plan.with_request(taken_back)
+            effects.append(publication(taken_back))
+    return plan, tuple(effects)
+
+
+def _clear_long_enough(rules: Rules, plan: Plan, own: OwnRequest, observed: Moment | None) -> bool:
+    since = plan.clear_since.get(own.signal)
+    if since is None or observed is None:
+        return False
+    return elapsed_seconds(since, observed) >= rules.transition_seconds
+
+
+def _known(conditions: dict[str, str], signal: str) -> bool:
+    condition = condition_of(signal)
+    return condition is not None and conditions.get(condition, "Unknown") != "Unknown"
+
+
+def _in(signal: str, over: set[str]) -> bool:
+    condition: ConditionType | None = condition_of(signal)
+    return condition is None or condition in over
