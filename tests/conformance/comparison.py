@@ -23,9 +23,13 @@ def equal(expected: Any, actual: Any) -> bool:
             and len(expected) == len(actual)
             and all(equal(one, other) for one, other in zip(expected, actual, strict=True))
         )
-    if isinstance(expected, float) and isinstance(actual, int | float):
+    if _is_number(expected) and _is_number(actual) and float in (type(expected), type(actual)):
         return abs(expected - actual) <= FRACTION_TOLERANCE
-    return type(expected) is type(actual) and bool(expected == actual)
+    return isinstance(expected, bool) is isinstance(actual, bool) and bool(expected == actual)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def equal_unordered(expected: Sequence[Any], actual: Sequence[Any]) -> bool:

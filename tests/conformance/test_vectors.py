@@ -1,8 +1,9 @@
 """Every vector case against the functions that the workers call.
 
-An operation module `*_operations.py` holds `OPERATIONS`, a dict from (file, operation) to a function of
-what is given, and may hold `COMPARISONS`, a dict from file to a function of (expected, actual) that
-asserts. Without one the two must be equal: fractions within one millionth, `one_of` any of its list.
+An operation module `*_operations.py` holds `OPERATIONS`, a dict from (file, operation) to a
+function of what is given, and may hold `COMPARISONS`, a dict from file to a function of (expected,
+actual) that asserts. Without one the two must be equal: fractions within one millionth, `one_of`
+any of its list.
 """
 
 import importlib
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.conformance.cases import Case
 from tests.conformance.comparison import equal
 

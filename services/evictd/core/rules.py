@@ -45,6 +45,8 @@ class Profile(Struct, frozen=True, kw_only=True):
     explains it.
     `one_event_a_crossing`: `EvictionThresholdMet` once while a threshold stays met, not in each
     pass.
+    `recheck_revises_state`: the observation after a reclaim is a pass of its own; the kubelet's
+    re-check leaves conditions and first-observed times alone.
     """
 
     single_precision_percentages: bool = True
@@ -58,6 +60,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     failed_victim_moves_on: bool = False
     stop_one_growing_writer: bool = False
     one_event_a_crossing: bool = False
+    recheck_revises_state: bool = False
 
 
 KUBELET = Profile()
@@ -75,6 +78,7 @@ HOST = Profile(
     failed_victim_moves_on=True,
     stop_one_growing_writer=True,
     one_event_a_crossing=True,
+    recheck_revises_state=True,
 )
 """A machine without a kubelet. [design, two profiles]"""
 

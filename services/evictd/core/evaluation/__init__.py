@@ -1,1 +1,22 @@
-"""Which thresholds are met and which conditions hold: the evaluator's decision."""
+"""Which thresholds are met and which conditions hold: the evaluator's decision.
+
+- `step`: `evaluate`, the step of one node
+- `watch`: the state of a node and what the step is given
+- `judgement`: one pass over one observation, with `timing` for all that needs a moment
+- `report`: the Pressure message and the events, with `cadence` for the next look
+- `restoring`: going on after a restart
+"""
+
+from evictd.core.evaluation.step import evaluate, forgotten, silent
+from evictd.core.evaluation.watch import Given, Observed, Reclaimed, Restored, Watch
+
+__all__ = [
+    "evaluate",
+    "silent",
+    "forgotten",
+    "Watch",
+    "Given",
+    "Observed",
+    "Restored",
+    "Reclaimed",
+]

@@ -110,11 +110,12 @@ def with_allocatable(thresholds: Iterable[Threshold]) -> tuple[Threshold, ...]:
 
 class Derived(Struct, frozen=True, kw_only=True):
     """Thresholds for one layout. `inert`: slots of containerfs without a source, in which the
-    kubelet leaves an entry that is never met. `overridden`: the user had given such signals."""
+    kubelet leaves an entry that is never met. `configured`: the user had given such signals,
+    which is worth a warning."""
 
     thresholds: tuple[Threshold, ...]
     inert: int = 0
-    overridden: bool = False
+    configured: bool = False
 
 
 def with_containerfs(thresholds: tuple[Threshold, ...], layout: Layout | None) -> Derived:
@@ -123,8 +124,9 @@ def with_containerfs(thresholds: tuple[Threshold, ...], layout: Layout | None) -
     They are copies of those of the file system where writable layers lie. [kubelet-eviction 3.4]
     """
     shape = shape_of(layout)
+    configured = any(threshold.signal in CONTAINERFS for threshold in thresholds)
     if shape is Shape.UNSPLIT:
-        return Derived(thresholds=thresholds)
+        return Derived(thresholds=thresholds, configured=configured)
     sources = IMAGEFS if shape is Shape.DEDICATED_IMAGE_FS else NODEFS
     slots = {
         (target, hard): _copy(thresholds, source, target, hard=hard)
@@ -146,7 +148,7 @@ def with_containerfs(thresholds: tuple[Threshold, ...], layout: Layout | None) -
     return Derived(
         thresholds=(*kept, *appended),
         inert=sum(derived is None for derived in slots.values()),
-        overridden=any(threshold.signal in CONTAINERFS for threshold in thresholds),
+        configured=configured,
     )
 
 

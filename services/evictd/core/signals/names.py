@@ -83,6 +83,13 @@ def resource_of(signal: str) -> Resource | None:
     return None if known is None else known.resource
 
 
+def in_bytes(signal: str) -> bool:
+    """Whether its amounts are bytes; the others are counts or, for stalls, per cent."""
+    if signal in STALL_SIGNALS:
+        return False
+    return resource_of(signal) in (Resource.MEMORY, Resource.EPHEMERAL_STORAGE)
+
+
 def condition_of(signal: str) -> ConditionType | None:
     """The condition it raises, if any."""
     known = SIGNALS.get(signal)

@@ -130,7 +130,7 @@ def canonical(exact: int | Fraction, form: Format) -> str:
     """
     if exact == 0:
         return "0"
-    if form is Format.BINARY and exact == int(exact) and abs(exact) >= 1024:
+    if form is Format.BINARY and exact.denominator == 1 and not -1024 < exact < 1024:
         return _binary(int(exact))
     power = -9
     mantissa = Fraction(exact) * NANOS

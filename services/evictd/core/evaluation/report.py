@@ -1,0 +1,269 @@
+"""Writing a judgement down: the Pressure message, and an event for each change of a condition.
+
+[contract 3, Pressure, Event]
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from fractions import Fraction
+
+import msgspec
+
+from evictd.core.effects import Emit
+from evictd.core.evaluation.cadence import next_observation_seconds
+from evictd.core.evaluation.judgement import Judgement, judge_of
+from evictd.core.evaluation.watch import ConditionMemory, Watch, key_of, reclaim_text
+from evictd.core.events import emit
+from evictd.core.moments import Now, moment
+from evictd.core.observations import sequence_of
+from evictd.core.rules import Rules
+from evictd.core.signals.names import SIGNALS, ConditionType, condition_of
+from evictd.core.signals.quantities import round_away
+from evictd.core.signals.thresholds import (
+    Judge,
+    Part,
+    Threshold,
+    amount_text,
+    value_text,
+)
+from evictd_schemas import (
+    NodeCondition,
+    Number,
+    Observation,
+    Pressure,
+    SignalReading,
+    Term,
+    ThresholdStatus,
+    topics,
+)
+
+TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
+NO_OBSERVATION = "NoObservation"
+OBSERVATION_STALE = "ObservationStale"
+REASONS: dict[ConditionType, tuple[str, str]] = {
+    ConditionType.MEMORY: ("NodeHasInsufficientMemory", "NodeHasSufficientMemory"),
+    ConditionType.DISK: ("NodeHasDiskPressure", "NodeHasNoDiskPressure"),
+    ConditionType.PID: ("NodeHasInsufficientPID", "NodeHasSufficientPID"),
+}
+"""Reason of a condition that is True, and of one that is False; events bear the same names."""
+
+
+def pressure_of(
+    rules: Rules, watch: Watch, judgement: Judgement, observation: Observation, now: Now
+) -> Pressure:
+    """The message about one pass. `watch` is the state before it."""
+    statuses = tuple(_status(rules, judgement, threshold) for threshold in judgement.shown)
+    return Pressure(
+        node=rules.node,
+        time=now.utc,
+        sequence=sequence_of(observation),
+        conditions=tuple(
+            _condition(
+                kind,
+                rules,
+                watch=watch,
+                judgement=judgement,
+                statuses=statuses,
+                time=observation.time,
+            )
+            for kind in ConditionType
+        ),
+        thresholds=statuses,
+        next_observation_seconds=next_observation_seconds(watch, observation, statuses),
+        observed=moment(observation),
+        interval_seconds=observation.interval_seconds,
+    )
+
+
+def stale_pressure(pressure: Pressure, now: Now) -> Pressure:
+    """The same pressure with conditions of which nothing is known any more."""
+    interval_seconds = pressure.interval_seconds or 0
+    return msgspec.structs.replace(
+        pressure,
+        time=now.utc,
+        conditions=tuple(
+            NodeCondition(
+                type=condition.type,
+                status=UNKNOWN,
+                reason=OBSERVATION_STALE,
+                message=f"no observation for more than 3 intervals of {interval_seconds:g} s",
+                last_transition_time=condition.last_transition_time
+                if condition.status == UNKNOWN
+                else now.utc,
+                last_observed=condition.last_observed,
+            )
+            for condition in pressure.conditions
+        ),
+    )
+
+
+def remembered(watch: Watch, pressure: Pressure) -> dict[ConditionType, ConditionMemory]:
+    """The conditions as they are kept after publishing a pressure."""
+    kept: dict[ConditionType, ConditionMemory] = {}
+    for condition in pressure.conditions:
+        if condition.type not in set(ConditionType):
+            continue  # written by somebody else, long ago
+        kind = ConditionType(condition.type)
+        earlier = watch.conditions.get(kind)
+        known = earlier is not None and earlier.pressure
+        kept[kind] = ConditionMemory(
+            status=condition.status,
+            since=condition.last_transition_time,
+            pressure=known if condition.status == UNKNOWN else condition.status == TRUE,
+        )
+    return kept
+
+
+def condition_events(watch: Watch, pressure: Pressure) -> Iterator[Emit]:
+    """One event for each condition that turned from False to True or back; Unknown in between does
+    not count, and at first all are taken to be False."""
+    for condition in pressure.conditions:
+        kind = ConditionType(condition.type)
+        earlier = watch.conditions.get(kind)
+        before = earlier is not None and earlier.pressure
+        if condition.status == UNKNOWN or (condition.status == TRUE) is before:
+            continue
+        yield emit(
+            node=pressure.node,
+            worker=topics.Role.EVALUATOR,
+            reason=condition.reason,
+            message=condition.message or f"{condition.type} is over",
+            time=pressure.time,
+            about=pressure.node,
+            transition=condition.last_transition_time.isoformat(),
+            figures={"condition": condition.type, "thresholds": list(_figures(pressure, kind))},
+        )
+
+
+def stale_event(pressure: Pressure) -> Emit:
+    """Nothing has been observed for three intervals."""
+    return emit(
+        node=pressure.node,
+        worker=topics.Role.EVALUATOR,
+        reason=OBSERVATION_STALE,
+        message=pressure.conditions[0].message,
+        time=pressure.time,
+        about=pressure.node,
+        transition=str(pressure.sequence),
+        figures={"sequence": pressure.sequence, "intervalSeconds": pressure.interval_seconds},
+    )
+
+
+def _figures(pressure: Pressure, kind: ConditionType) -> Iterator[dict[str, object]]:
+    for status in pressure.thresholds:
+        if condition_of(status.signal) is kind:
+            yield {
+                "signal": status.signal,
+                "value": status.value,
+                "available": status.available,
+                "met": status.met,
+            }
+
+
+def _condition(
+    kind: ConditionType,
+    rules: Rules,
+    *,
+    watch: Watch,
+    judgement: Judgement,
+    statuses: Iterable[ThresholdStatus],
+    time: datetime,
+) -> NodeCondition:
+    status, reason, message = _verdict(rules, judgement, statuses, kind)
+    earlier = watch.conditions.get(kind)
+    unchanged = earlier is not None and earlier.status == status
+    return NodeCondition(
+        type=kind,
+        status=status,
+        reason=reason,
+        message=message,
+        last_transition_time=earlier.since if earlier is not None and unchanged else time,
+        last_observed=judgement.last_observed.get(kind),
+    )
+
+
+def _verdict(
+    rules: Rules, judgement: Judgement, statuses: Iterable[ThresholdStatus], kind: ConditionType
+) -> tuple[str, str, str]:
+    """Status, reason and message of one condition."""
+    insufficient, sufficient = REASONS[kind]
+    if kind in judgement.reported:
+        met = [item for item in statuses if item.met and condition_of(item.signal) is kind]
+        return TRUE, insufficient, _sentence(met[0]) if met else _lingering(rules)
+    seen = any(signal in SIGNALS and condition_of(signal) is kind for signal in judgement.readings)
+    return (FALSE, sufficient, "") if seen else (UNKNOWN, NO_OBSERVATION, "")
+
+
+def _sentence(status: ThresholdStatus) -> str:
+    kind = "hard" if status.grace_period_seconds == 0 else "soft"
+    available = reading_text(status.available or 0, status.signal)
+    if status.quantity is not None and (status.available or 0) >= status.quantity:
+        return (
+            f"{status.signal} is {available}, not yet beyond the {kind} threshold"
+            f" {status.value} by the minimum reclaim of {status.minimum_reclaim}"
+        )
+    return f"{status.signal} is {available}, below the {kind} threshold {status.value}"
+
+
+def _lingering(rules: Rules) -> str:
+    return (
+        "no threshold is met any more; the condition stays until that has lasted"
+        f" {rules.transition_seconds:g} s"
+    )
+
+
+def reading_text(available: Number, signal: str) -> str:
+    """A reading for people."""
+    if isinstance(available, float) and not available.is_integer():
+        return f"{available:g}"
+    return amount_text(Fraction(available), signal)
+
+
+def _status(rules: Rules, judgement: Judgement, threshold: Threshold) -> ThresholdStatus:
+    key = key_of(threshold)
+    reading = judgement.readings.get(threshold.signal)
+    measure = judge_of(rules)
+    due = key in judgement.due
+    return ThresholdStatus(
+        signal=threshold.signal,
+        operator=threshold.operator,
+        value=value_text(threshold.value, threshold.signal),
+        grace_period_seconds=threshold.grace_seconds,
+        quantity=_quantity(measure, threshold, reading),
+        minimum_reclaim=reclaim_text(threshold),
+        available=None if reading is None else reading.available,
+        capacity=None if reading is None else reading.capacity,
+        observation_time=None if reading is None else reading.time,
+        met=key in judgement.met,
+        met_with_minimum_reclaim=key in judgement.met_with_reclaim,
+        due=due,
+        fresh=due and threshold.signal in judgement.fresh_signals,
+        first_observed=judgement.first_observed.get(key) if key in judgement.met else None,
+        name=threshold.name,
+        all_of=_terms(measure, threshold.all_of, judgement),
+        any_of=_terms(measure, threshold.any_of, judgement),
+    )
+
+
+def _quantity(measure: Judge, threshold: Threshold, reading: SignalReading | None) -> int | None:
+    if reading is None:
+        return None
+    return round_away(measure.absolute(threshold.value, reading.capacity))
+
+
+def _terms(
+    measure: Judge, parts: tuple[Part, ...], judgement: Judgement
+) -> tuple[Term, ...] | None:
+    if not parts:
+        return None
+    return tuple(
+        Term(
+            signal=part.signal,
+            value=value_text(part.value, part.signal),
+            available=None
+            if (found := judgement.readings.get(part.signal)) is None
+            else found.available,
+            met=measure.part_met(part, judgement.readings),
+        )
+        for part in parts
+    )
