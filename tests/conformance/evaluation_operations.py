@@ -14,7 +14,7 @@ from tests.conformance.signals_operations import (
 
 from evictd.core.decision.pods import critical, qos_class
 from evictd.core.evaluation import timing
-from evictd.core.pod_admission import admits
+from evictd.core.pod_admission import REFUSED, admits
 from evictd.core.signals.names import ConditionType
 from evictd_schemas import Moment
 
@@ -76,7 +76,7 @@ def admit(given: Given) -> dict[str, Any]:
     pod = pod_of(given["pod"])
     conditions = [ConditionType(name) for name in given["node_conditions"]]
     admitted = admits(conditions, pod, critical=critical(pod), qos_class=qos_class(pod))
-    return {"admit": admitted}
+    return {"admit": True} if admitted else {"admit": False, "reason": REFUSED}
 
 
 OPERATIONS = {

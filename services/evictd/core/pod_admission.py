@@ -11,6 +11,8 @@ from evictd_schemas import Pod, Toleration
 BEST_EFFORT = "BestEffort"
 MEMORY_TAINT = "node.kubernetes.io/memory-pressure"
 NO_SCHEDULE = "NoSchedule"
+REFUSED = "Evicted"
+"""The reason of a refusal; its message lists the conditions."""
 
 
 def admits(
@@ -24,11 +26,6 @@ def admits(
     return qos_class != BEST_EFFORT or any(
         tolerates(toleration, MEMORY_TAINT, "", NO_SCHEDULE) for toleration in pod.tolerations
     )
-
-
-def refusal(conditions: Collection[ConditionType]) -> str:
-    """The message of a refusal; its reason is `Evicted`."""
-    return f"The node had condition: [{' '.join(sorted(conditions))}]. "
 
 
 def tolerates(toleration: Toleration, key: str, value: str, effect: str) -> bool:
