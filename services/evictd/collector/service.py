@@ -31,6 +31,8 @@ from evictd_schemas.topics import Place, Role
 
 ARM_SECONDS = 30.0
 """A stall trigger that was refused or lost is tried again after this: its group may come later."""
+TIMER_SLACK_SECONDS = 0.001
+"""A timer of the loop may be that early: it is not set again for the rest."""
 TOO_MANY_PODS = (
     "the workloads do not fit one message of 1 MiB; those that use the least memory are left out"
 )
@@ -148,7 +150,7 @@ class Collector:
         last_seconds = self._last_seconds
         if last_seconds is not None:
             earliest_seconds = last_seconds + self._rhythm.minimum_seconds
-            if last_seconds <= now_seconds < earliest_seconds:
+            if last_seconds <= now_seconds < earliest_seconds - TIMER_SLACK_SECONDS:
                 self._planned_seconds = None
                 self._plan(earliest_seconds)
                 return
