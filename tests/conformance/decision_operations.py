@@ -3,14 +3,17 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tests.conformance import scenarios
 from tests.conformance.pods import pod_of, statistics_of
+from tests.conformance.signals_operations import threshold_of
 
 from evictd.core.decision import grace, pods, ranking, usage
 from evictd.core.decision.message import pressure_reason
 from evictd.core.rules import KUBELET
 from evictd.core.signals.layouts import DiskPart
 from evictd.core.signals.names import Resource
-from evictd.core.signals.thresholds import Amount, Judge, Share, Value
+from evictd.core.signals.quantities import round_away
+from evictd.core.signals.thresholds import Judge, Threshold, value_text
 from evictd_schemas import Layout, Pod, ThresholdStatus
 
 PARTS = {
@@ -122,38 +125,23 @@ def message(given: dict[str, Any]) -> dict[str, Any]:
 
 def _statuses(given: dict[str, Any]) -> Sequence[ThresholdStatus]:
     return [
-        status_of(threshold, given["observations"].get(threshold["signal"]))
+        _status(threshold_of(threshold), given["observations"].get(threshold["signal"]))
         for threshold in given["thresholds"]
     ]
 
 
-def status_of(
-    threshold: Mapping[str, Any], observation: Mapping[str, Any] | None
-) -> ThresholdStatus:
+def _status(threshold: Threshold, observation: Mapping[str, Any] | None) -> ThresholdStatus:
     """A threshold of the vectors as judged."""
-    status = ThresholdStatus(
-        signal=threshold["signal"],
-        operator=threshold["operator"],
-        value="",
-        grace_period_seconds=threshold["grace_period_s"],
-    )
-    if observation is None:
-        return status
-    value = _value(threshold["value"])
+    known = observation or {}
+    capacity = known.get("capacity", 0)
     return ThresholdStatus(
-        signal=status.signal,
-        operator=status.operator,
-        value="",
-        grace_period_seconds=status.grace_period_seconds,
-        quantity=int(JUDGE.absolute(value, observation["capacity"])),
-        available=observation["available"],
+        signal=threshold.signal,
+        operator=threshold.operator,
+        value=value_text(threshold.value, threshold.signal),
+        grace_period_seconds=threshold.grace_seconds,
+        quantity=round_away(JUDGE.absolute(threshold.value, capacity)),
+        available=known.get("available"),
     )
-
-
-def _value(given: Mapping[str, Any]) -> Value:
-    if "quantity" in given:
-        return Amount(quantity=given["quantity"])
-    return Share(fraction=given["percentage"])
 
 
 def _pod_with_statistics(given: dict[str, Any]) -> Pod:
@@ -200,7 +188,11 @@ OPERATIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("qos_class", "qos"): qos,
     ("effective_grace", "effective_grace"): effective_grace,
     ("eviction_message", "message"): message,
+    ("synchronize_scenarios", "scenario"): scenarios.scenario,
 }
 
 RANKINGS = ("rank_memory", "rank_disk", "rank_inodes", "rank_process", "rank_missing_stats")
-COMPARISONS: dict[str, Callable[[Any, Any], None]] = dict.fromkeys(RANKINGS, compare_ranking)
+COMPARISONS: dict[str, Callable[[Any, Any], None]] = {
+    **dict.fromkeys(RANKINGS, compare_ranking),
+    "synchronize_scenarios": scenarios.compare,
+}

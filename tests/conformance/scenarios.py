@@ -1,0 +1,300 @@
+"""Whole passes: evaluator and evictor joined only by encoded messages of the contract, with a world
+around them that kills, reclaims and fails as a scenario says."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import msgspec
+from tests.conformance.comparison import equal
+from tests.conformance.pods import pod_of, statistics_of
+from tests.conformance.signals_operations import START, layout_of, summary_of, thresholds_given
+
+from evictd.core.decision import Answered, Given, Judged, Ordered, Plan, decide
+from evictd.core.decision.pods import critical, qos_class
+from evictd.core.decision.requests import NODE_PRESSURE
+from evictd.core.effects import BusEffect, Emit, Publish, Tick
+from evictd.core.evaluation import Observed, Reclaimed, Watch, evaluate
+from evictd.core.moments import Now
+from evictd.core.observations import merge
+from evictd.core.pod_admission import admits
+from evictd.core.rules import KUBELET, Candidates, Mode, Rules
+from evictd.core.signals.names import ConditionType
+from evictd.core.signals.summary import readings
+from evictd_schemas import (
+    Condition,
+    EvictionRequest,
+    Layout,
+    Moment,
+    Observation,
+    Order,
+    OrderStatus,
+    Pressure,
+    RequestStatus,
+    StepOutcome,
+)
+
+BOOT_SECONDS = 1000.0
+"""The boot time at the start of a scenario."""
+NODE = "vectors"
+CALLS = {"containers": "delete_all_unused_containers", "images": "delete_unused_images"}
+EVENTS = frozenset({"EvictionThresholdMet"})
+"""Events of the evictor that the kubelet has too; `Evicted` is the controller's."""
+DETECTION_FAILED = "image_fs_detection_failed"
+UNSUPPORTED = "split_filesystem_without_feature"
+
+M = TypeVar("M")
+
+
+def scenario(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Run all steps."""
+    node = Node(given)
+    return {"steps": [node.step(step) for step in given["steps"]]}
+
+
+def compare(expected: Any, actual: Any) -> None:
+    """Step by step, as far as the scenario says what it expects."""
+    assert len(expected["steps"]) == len(actual["steps"])
+    for index, (wanted, found) in enumerate(
+        zip(expected["steps"], actual["steps"], strict=True), start=1
+    ):
+        for key, value in wanted.items():
+            seen = _as_far_as(value, found[key]) if key == "evicted" else found[key]
+            assert equal(value, seen), f"step {index}: {key} is {seen!r}, not {value!r}"
+
+
+def rules_of(config: Mapping[str, Any]) -> Rules:
+    """The configuration of a scenario."""
+    return Rules(
+        node=NODE,
+        mode=Mode.ACT,
+        profile=KUBELET,
+        candidates=Candidates.ALL,
+        thresholds=thresholds_given(config["thresholds"]),
+        transition_seconds=config["pressure_transition_period_s"],
+        maximum_pod_grace_seconds=config["max_pod_grace_period_s"],
+        local_storage_capacity_isolation=config["local_storage_capacity_isolation"],
+        separate_disk_gc=config.get("separate_disk_gc_enabled", True),
+    )
+
+
+class Node:
+    """One node of a scenario and everything that happens to it."""
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self.rules = rules_of(given["config"])
+        self.summaries = given["summaries"]
+        self.layout = layout_of(given["filesystems"])
+        self.all_pods = given["pods"]
+        self.admission_pods = [pod_of(_named(pod)) for pod in given.get("admission_pods", ())]
+        self.summary: Mapping[str, Any] = {}
+        self.active: set[str] | None = None
+        self.seconds = 0.0
+        self.sequence = 0
+        self.watch, self.plan = Watch(), Plan()
+        self.view: Observation | None = None
+        self.pressure: Pressure | None = None
+
+    @property
+    def now(self) -> Now:
+        utc = START + timedelta(seconds=self.seconds)
+        return Now(boot_seconds=BOOT_SECONDS + self.seconds, utc=utc)
+
+    def step(self, step: Mapping[str, Any]) -> dict[str, Any]:
+        """One pass of the manager."""
+        self.seconds += step["advance_s"]
+        self._arrange(step)
+        found = Pass(self, step)
+        detected = self.watch.layout is not None
+        if not step.get("summary_error"):
+            failing = bool(step.get("image_fs_detection_error")) and not detected
+            self.observe(found, Layout(error="detection failed") if failing else self.layout)
+            found.error = self._error(found, failing=failing, detected=detected)
+        return {**found.told(), "conditions": self.conditions, "thresholds_met": self._due()} | {
+            "admission": {pod.name: self._admits(pod) for pod in self.admission_pods}
+        }
+
+    def observe(self, found: "Pass", layout: Layout) -> None:
+        """Collector, evaluator and evictor, one after the other."""
+        self.sequence += 1
+        observation = _sent(self._observation(layout), Observation)
+        self.view = merge(self.view, observation)
+        self.watch, effects = evaluate(
+            self.rules, self.watch, Observed(observation=observation), self.now
+        )
+        for effect in effects:
+            if isinstance(effect, Publish) and isinstance(effect.message, Pressure):
+                self.pressure = _sent(effect.message, Pressure)
+                found.judged = True
+                self.tell(found, Judged(pressure=self.pressure, observation=self.view))
+
+    def tell(self, found: "Pass", given: Given | Tick, now: Now | None = None) -> None:
+        """The evictor's step, and what the world makes of it."""
+        self.plan, effects = decide(self.rules, self.plan, given, now or self.now)
+        found.obey(effects)
+
+    def reclaimed(self, status: OrderStatus) -> None:
+        """The evaluator reads the statuses of orders too."""
+        self.watch, _ = evaluate(self.rules, self.watch, Reclaimed(status=status), self.now)
+
+    @property
+    def conditions(self) -> list[str]:
+        held = () if self.pressure is None else self.pressure.conditions
+        return sorted(condition.type for condition in held if condition.status == "True")
+
+    def _arrange(self, step: Mapping[str, Any]) -> None:
+        if step.get("summary") is not None:
+            self.summary = self.summaries[step["summary"]]
+        if "replace_pods" in step:
+            self.all_pods = step["replace_pods"]
+            self.active = None
+        if "active_pods" in step:
+            self.active = set(step["active_pods"])
+
+    def _observation(self, layout: Layout) -> Observation:
+        statistics = statistics_of(self.summary.get("pods"))
+        utc = self.now.utc + timedelta(microseconds=self.sequence)  # never the same time twice
+        return Observation(
+            node=NODE,
+            time=utc,
+            sequence=self.sequence,
+            boot_id="vectors",
+            uptime_seconds=self.now.boot_seconds,
+            layout=layout,
+            signals=readings(summary_of(self.summary)),
+            pods=tuple(
+                pod_of(_named(pod), statistics)
+                for pod in self.all_pods
+                if self.active is None or pod["name"] in self.active
+            ),
+        )
+
+    def _error(self, found: "Pass", *, failing: bool, detected: bool) -> str | None:
+        untouched = not (self.rules.thresholds or self.rules.local_storage_capacity_isolation)
+        if found.judged or detected or untouched:
+            return None
+        return DETECTION_FAILED if failing else UNSUPPORTED
+
+    def _due(self) -> list[str]:
+        thresholds = () if self.pressure is None else self.pressure.thresholds
+        return sorted(
+            f"{item.signal}/{'soft' if item.grace_period_seconds else 'hard'}"
+            for item in thresholds
+            if item.due
+        )
+
+    def _admits(self, pod: Any) -> bool:
+        held = [ConditionType(name) for name in self.conditions]
+        return admits(held, pod, critical=critical(pod), qos_class=qos_class(pod))
+
+
+class Pass:
+    """What one pass did, as it is seen from outside."""
+
+    def __init__(self, node: Node, step: Mapping[str, Any]) -> None:
+        self.node = node
+        self.world = step
+        self.judged = False
+        self.error: str | None = None
+        self.evicted: list[dict[str, Any]] = []
+        self.calls: list[str] = []
+        self.events: list[str] = []
+        self.counted: Counter[str] = Counter()
+
+    def told(self) -> dict[str, Any]:
+        """In the words of the vectors."""
+        return {
+            "evicted": self.evicted,
+            "gc_calls": self.calls,
+            "returned_pods": [entry["pod"] for entry in self.evicted],
+            "evictions_counted": dict(self.counted),
+            "events": self.events,
+            "error": self.error,
+        }
+
+    def obey(self, effects: Iterable[BusEffect]) -> None:
+        """Events first, then requests and orders, each carried out at once."""
+        for effect in effects:
+            match effect:
+                case Emit(event=event) if event.data["reason"] in EVENTS:
+                    self.events.append(event.data["reason"])
+                case Publish(topic=topic, message=EvictionRequest() as request):
+                    self._kill(topic, _sent(request, EvictionRequest))
+                case Publish(message=Order() as order):
+                    self._reclaim(_sent(order, Order))
+
+    def _kill(self, topic: str, request: EvictionRequest) -> None:
+        spec = request.spec
+        assert spec.target.pod is not None
+        assert spec.reason is not None
+        pressure = spec.requester == NODE_PRESSURE
+        self.events.append("Evicted")
+        self.counted[spec.reason.signal or ""] += 1
+        self.evicted.append(
+            {
+                "pod": spec.target.pod.name,
+                "grace_period_s": spec.grace_period_seconds,
+                "disruption_target": pressure,
+                "phase": "Failed",
+                "reason": "Evicted",
+                "message": spec.reason.message,
+                "condition_reason": "TerminationByKubelet" if pressure else None,
+            }
+        )
+        status = _ended(failed=bool(self.world.get("kill_error")), now=self.node.now)
+        self.node.tell(self, Answered(topic=topic, status=_sent(status, RequestStatus)))
+
+    def _reclaim(self, order: Order) -> None:
+        self.calls += [CALLS[step] for step in order.steps]
+        if self.world.get("summary_after_gc") is not None:
+            self.node.summary = self.node.summaries[self.world["summary_after_gc"]]
+        error = "failed" if self.world.get("gc_error") else None
+        now = self.node.now
+        status = OrderStatus(
+            order_uid=order.uid,
+            state="Finished",
+            steps=tuple(StepOutcome(step=step, error=error) for step in order.steps),
+            finished=Moment(time=now.utc, boot_id="vectors", uptime_seconds=now.boot_seconds),
+        )
+        self.node.reclaimed(_sent(status, OrderStatus))
+        self.node.tell(self, Ordered(name="reclaim", status=status))
+        if self.world.get("summary_error_after_gc"):
+            late = Now(boot_seconds=now.boot_seconds + 3600, utc=now.utc)
+            self.node.tell(self, Tick(), late)
+        else:
+            self.node.observe(self, self.node.layout)
+
+
+def _ended(*, failed: bool, now: Now) -> RequestStatus:
+    """The controller's last word; a kill that failed counts as an eviction all the same."""
+    ended = (
+        Condition(type="Failed", status="True", reason="NoFurtherResponder")
+        if failed
+        else Condition(type="TargetEvicted", status="True", reason="PodDeleted")
+    )
+    return RequestStatus(
+        uid=str(uuid4()), generation=1, creation_timestamp=now.utc, conditions=(ended,)
+    )
+
+
+def _sent(message: M, kind: type[M]) -> M:
+    """What arrives of a message."""
+    return msgspec.json.decode(msgspec.json.encode(message), type=kind)
+
+
+def _named(pod: Mapping[str, Any]) -> dict[str, Any]:
+    """A topic needs a namespace."""
+    return {**pod, "namespace": pod.get("namespace") or "default"}
+
+
+def _as_far_as(wanted: Any, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of each eviction only what the scenario mentions."""
+    mentioned = [set(entry) for entry in wanted]
+    if len(mentioned) != len(found):
+        return found
+    return [
+        {key: entry[key] for key in keys if key in entry}
+        for keys, entry in zip(mentioned, found, strict=True)
+    ]
