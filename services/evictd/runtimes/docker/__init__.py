@@ -1,0 +1,19 @@
+"""Containers of a Docker Engine, or of Podman's compatible socket.
+
+- `inspection`: the engine's answers, as far as they are read here
+- `naming`: namespace and name of a container
+- `labels`: what a container's owner wrote about it
+- `ownership`: who manages a container, and which containers are evictd's own parts
+- `cgroups`: where a container can be measured
+- `pods`: a container as a workload
+- `engine`: the engine's socket, every call bounded
+- `runtime`: the `Runtime`
+
+The endpoints used are: GET /version, /info, /containers/json, /containers/{id}/json,
+/images/{id}/json, /events, and POST /containers/{id}/stop. The statistics call is never made.
+"""
+
+from evictd.runtimes.docker.engine import Engine
+from evictd.runtimes.docker.runtime import DockerRuntime
+
+__all__ = ["DockerRuntime", "Engine"]

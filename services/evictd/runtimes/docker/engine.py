@@ -1,0 +1,145 @@
+"""The engine's socket through aiodocker. Every call has a time-out, and every failure is a
+`PeerError` that says what was asked. [design, law 10]
+"""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import aiodocker
+import aiohttp
+import anyio
+import msgspec
+
+from evictd.core.errors import PeerError
+from evictd.runtimes.docker.inspection import EngineEvent, Image, Information, Inspected, Summary
+
+CONNECT_SECONDS = 2.0
+"""A socket on this machine answers at once or not at all."""
+LIST_SECONDS = 5.0
+"""The engine answers within milliseconds; beyond this it hangs."""
+INSPECT_SECONDS = 2.0
+"""Of one container: a hung one must not delay the others."""
+STOP_MARGIN_SECONDS = 15.0
+"""Beyond the grace: the engine's own SIGKILL and clean-up."""
+
+SUMMARY_KEYS = ("Id", "Names", "Labels", "State")
+
+T = TypeVar("T")
+M = TypeVar("M")
+
+
+class Engine:
+    """One engine at an address such as `unix:///var/run/docker.sock` or `tcp://proxy:2375`."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._client: aiodocker.Docker | None = None
+
+    async def information(self) -> Information:
+        """GET /info."""
+        return await self._ask("info", LIST_SECONDS, Information, self._connected().system.info)
+
+    async def containers(self) -> tuple[Summary, ...]:
+        """All containers, stopped ones too."""
+
+        async def ask() -> list[Any]:
+            found = await self._connected().containers.list(all=True)
+            return [{key: item[key] for key in SUMMARY_KEYS if key in item} for item in found]
+
+        return await self._ask("containers", LIST_SECONDS, tuple[Summary, ...], ask)
+
+    async def inspect(self, container_id: str) -> Inspected | None:
+        """One container, None when it is gone."""
+        container = self._connected().containers.container(container_id)
+        what = f"container {container_id[:12]}"
+        return await self._ask_for(what, INSPECT_SECONDS, Inspected, container.show)
+
+    async def image(self, image_id: str) -> Image | None:
+        """One image, None when it is gone."""
+
+        async def ask() -> Any:
+            return await self._connected().images.inspect(image_id)
+
+        return await self._ask_for(f"image {image_id[:19]}", INSPECT_SECONDS, Image, ask)
+
+    async def stop(
+        self, container_id: str, grace_seconds: int | None, own_grace_seconds: int
+    ) -> None:
+        """Its stop signal, then SIGKILL after the grace; None: its own. Returns when it has ended
+        or was not running."""
+        container = self._connected().containers.container(container_id)
+        wait_seconds = own_grace_seconds if grace_seconds is None else grace_seconds
+
+        async def ask() -> None:
+            await container.stop(t=grace_seconds, timeout=None)
+
+        await self._bounded(
+            f"stop of container {container_id[:12]}", wait_seconds + STOP_MARGIN_SECONDS, ask
+        )
+
+    async def events(self, since_nanoseconds: int | None) -> AsyncIterator[EngineEvent]:
+        """Events of containers from a moment on, or from now, until the stream ends or fails."""
+        wanted = {"filters": json.dumps({"type": ["container"]})}
+        if since_nanoseconds is not None:
+            seconds, rest = divmod(since_nanoseconds, 10**9)
+            wanted["since"] = f"{seconds}.{rest:09d}"
+        client = self._new()
+        events: Any = client.events  # aiodocker has no types for its events
+        try:
+            stream = events.subscribe(**wanted)
+            while (data := await stream.get()) is not None:
+                data.pop("time", None)
+                yield msgspec.convert(data, EngineEvent)
+        finally:
+            with anyio.CancelScope(shield=True):
+                with suppress(aiodocker.DockerError, aiohttp.ClientError, OSError, ValueError):
+                    await events.stop()  # tells why the stream ended; it is opened again anyway
+                await client.close()
+
+    async def close(self) -> None:
+        """Give back the connections."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    def _connected(self) -> aiodocker.Docker:
+        """The client is made in the event loop that uses it, at first need."""
+        if self._client is None:
+            self._client = self._new()
+        return self._client
+
+    def _new(self) -> aiodocker.Docker:
+        timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS)
+        return aiodocker.Docker(url=self.address, timeout=timeout)
+
+    async def _ask_for(
+        self, what: str, seconds: float, kind: type[M], ask: Callable[[], Awaitable[Any]]
+    ) -> M | None:
+        """None when the engine does not know it (any more)."""
+        try:
+            return await self._ask(what, seconds, kind, ask)
+        except PeerError as error:
+            cause = error.__cause__
+            if isinstance(cause, aiodocker.DockerError) and cause.status == 404:
+                return None
+            raise
+
+    async def _ask(
+        self, what: str, seconds: float, kind: type[M], ask: Callable[[], Awaitable[Any]]
+    ) -> M:
+        answer = await self._bounded(what, seconds, ask)
+        try:
+            return msgspec.convert(answer, kind)
+        except msgspec.ValidationError as error:
+            raise PeerError(f"{what}: the engine's answer does not read: {error}") from error
+
+    async def _bounded(self, what: str, seconds: float, ask: Callable[[], Awaitable[T]]) -> T:
+        try:
+            with anyio.fail_after(seconds):
+                return await ask()
+        except TimeoutError as error:
+            raise PeerError(f"{what}: no answer from the engine in {seconds:g} s") from error
+        except (aiodocker.DockerError, aiohttp.ClientError, OSError) as error:
+            raise PeerError(f"{what}: {error}") from error

@@ -1,0 +1,84 @@
+"""A container as a workload: everything that its inspection says, in the wire's words."""
+
+from datetime import datetime
+
+from msgspec import structs
+
+from evictd.runtimes.docker import labels, naming, ownership
+from evictd.runtimes.docker.inspection import HostSettings, Inspected
+from evictd.runtimes.docker.labels import Wishes
+from evictd.runtimes.docker.naming import Name
+from evictd.runtimes.docker.ownership import Parts
+from evictd.runtimes.hierarchies import bounded_bytes
+from evictd.runtimes.interface import life_uid
+from evictd.runtimes.settings import SettingsFor, configured
+from evictd_schemas import Pod, Resources
+
+RUNTIME_NAME = "docker"
+ENGINE_GRACE_SECONDS = 10
+"""What the engine waits after the stop signal where a container does not say."""
+
+
+def uid(container: Inspected) -> str:
+    """This life: the container's id and the moment it was started last."""
+    return life_uid(container.id, container.state.started_at)
+
+
+def wishes(container: Inspected, image_labels: dict[str, str], name: Name) -> Wishes:
+    """What its labels say."""
+    return labels.read(container.labels, image_labels, name.namespace)
+
+
+def pod(
+    container: Inspected, name: Name, wanted: Wishes, settings_for: SettingsFor, parts: Parts
+) -> Pod:
+    """Configuration wins over labels; a manager and our own parts win over both."""
+    depends_on = (*naming.dependencies(container.labels, name.namespace), *wanted.depends_on)
+    grace_seconds = container.config.stop_timeout
+    found = Pod(
+        namespace=name.namespace,
+        name=name.name,
+        uid=uid(container),
+        runtime=RUNTIME_NAME,
+        runtime_id=container.id,
+        priority=wanted.priority,
+        protected=wanted.protect,
+        labelled=wanted.labelled,
+        ready=not (container.state.paused or container.state.restarting),
+        start_time=_time(container.state.started_at),
+        termination_grace_period_seconds=(
+            ENGINE_GRACE_SECONDS if grace_seconds is None else grace_seconds
+        ),
+        labels=container.labels,
+        group=wanted.group,
+        depends_on=tuple(dict.fromkeys(depends_on)),
+        restore=wanted.restore,
+        requests=_requests(container.host_config),
+        limits=_limits(container.host_config),
+        eviction_responders=wanted.responders,
+    )
+    found = configured(found, settings_for(name.namespace, name.name))
+    manager = ownership.manager(container, name, wanted.role, parts)
+    return found if manager is None else structs.replace(found, protected=True, managed_by=manager)
+
+
+def _requests(host: HostSettings) -> Resources:
+    amount = bounded_bytes(host.memory_reservation or 0)
+    return {} if amount is None else {"memory": amount}
+
+
+def _limits(host: HostSettings) -> Resources:
+    found: Resources = {}
+    if (amount := bounded_bytes(host.memory or 0)) is not None:
+        found["memory"] = amount
+    if host.nano_cpus:
+        found["cpu"] = host.nano_cpus / 1e9
+    return found
+
+
+def _time(text: str) -> datetime | None:
+    """The engine writes nanoseconds; a moment that does not read is not told."""
+    try:
+        return datetime.fromisoformat(text).replace(microsecond=0)
+    except ValueError:
+        return None
