@@ -8,7 +8,7 @@
 """
 
 from evictd.core.evaluation.step import evaluate, forgotten, silent
-from evictd.core.evaluation.watch import Given, Observed, Reclaimed, Restored, Watch
+from evictd.core.evaluation.watch import Given, Gone, Observed, Reclaimed, Restored, Watch
 
 __all__ = [
     "evaluate",
@@ -19,4 +19,5 @@ __all__ = [
     "Observed",
     "Restored",
     "Reclaimed",
+    "Gone",
 ]

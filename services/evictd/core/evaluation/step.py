@@ -18,11 +18,11 @@ from evictd.core.evaluation.report import (
     stale_pressure,
 )
 from evictd.core.evaluation.restoring import restored
-from evictd.core.evaluation.watch import Given, Observed, Reclaimed, Restored, Watch
+from evictd.core.evaluation.watch import Given, Gone, Observed, Reclaimed, Restored, Watch
 from evictd.core.moments import Now, moment, same_boot
 from evictd.core.observations import GAP_INTERVALS, sequence_of
 from evictd.core.rules import Rules
-from evictd_schemas import Layout, Moment, Observation, OrderStatus, topics
+from evictd_schemas import Layout, Moment, Observation, OrderStatus, Pressure, topics
 
 SILENT_SECONDS = 24 * 3600.0
 """A foreign node that says nothing for so long is forgotten. [contract 2]"""
@@ -38,9 +38,11 @@ def evaluate(rules: Rules, watch: Watch, given: Given, now: Now) -> tuple[Watch,
         case Observed(observation=observation):
             return _observed(rules, watch, observation, now)
         case Restored(pressure=pressure):
-            return restored(rules, watch, pressure), ()
+            return _restored(rules, watch, pressure, now)
         case Reclaimed(status=status):
             return _reclaimed(rules, watch, status), ()
+        case Gone():
+            return forgotten(rules.node)
         case Tick():
             return _ticked(watch, now)
         case _:
@@ -113,6 +115,14 @@ def _noted(watch: Watch, observation: Observation, now: Now) -> tuple[Watch, Ask
         stale=False,
     )
     return noted, (WakeAt(boot_seconds=_wake_boot_seconds(noted, now)),)
+
+
+def _restored(rules: Rules, watch: Watch, pressure: Pressure, now: Now) -> tuple[Watch, Asked]:
+    """Go on from there; should no observation come, that is noticed as well."""
+    going_on = restored(rules, watch, pressure)
+    if going_on.received_boot_seconds is None:
+        going_on = msgspec.structs.replace(going_on, received_boot_seconds=now.boot_seconds)
+    return going_on, (WakeAt(boot_seconds=_wake_boot_seconds(going_on, now)),)
 
 
 def _layout(watch: Watch, observation: Observation) -> Layout | None:

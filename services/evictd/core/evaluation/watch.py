@@ -73,7 +73,11 @@ class Reclaimed(Struct, frozen=True, kw_only=True, tag=True):
     status: OrderStatus
 
 
-Given: TypeAlias = Observed | Restored | Reclaimed | Tick
+class Gone(Struct, frozen=True, kw_only=True, tag=True):
+    """The node's observation was cleared: nobody observes it any more."""
+
+
+Given: TypeAlias = Observed | Restored | Reclaimed | Gone | Tick
 
 
 def key_of(threshold: Threshold) -> str:

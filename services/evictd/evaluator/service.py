@@ -1,0 +1,130 @@
+"""The evaluator's worker: deliveries into the inbox, the step, effects onto the bus.
+
+[design, way of the data]
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from evictd.core.effects import Asked, BusEffect, Tick
+from evictd.core.evaluation import (
+    Given,
+    Gone,
+    Observed,
+    Reclaimed,
+    Restored,
+    Watch,
+    evaluate,
+    forgotten,
+    silent,
+)
+from evictd.core.moments import Now
+from evictd.core.observations import merge, problems
+from evictd.core.problems import Problem
+from evictd.shell.bus import Delivery, Listing
+from evictd.shell.publisher import Publisher
+from evictd.shell.reception import Opened, Reception
+from evictd.shell.supervise import Outside, drive
+from evictd_schemas import Observation, Pressure, topics
+from evictd_schemas.topics import Place, Role
+
+NODES_MAX = 100
+"""Nodes served by one process; further ones are refused and counted. [contract 2]"""
+
+
+class Evaluator:
+    """A listener of the bus, and the judge of `observation`. One key of its inbox is one node."""
+
+    def __init__(self, outside: Outside[Watch, Given, BusEffect]) -> None:
+        self._outside = outside
+        self.publisher = Publisher(outside.bus, outside.epoch, self, outside.inbox.wake_at)
+        self.reception = Reception(Role.EVALUATOR, self.publisher, outside.clock, self._admit)
+        self.watches: dict[str, Watch] = {}
+        """State of each node, for whoever shows it."""
+        self.refused = 0
+        """Messages of nodes beyond `NODES_MAX`."""
+        self._nodes: set[str] = {outside.node}
+        self._held: dict[str, Observation] = {}
+
+    @property
+    def filters(self) -> Sequence[str]:
+        """What it reads: observations, its own former pressure, and how reclaims end."""
+        scope = self._outside.scope
+        return (
+            topics.OBSERVATION.everywhere(scope),
+            topics.PRESSURE.everywhere(scope),
+            topics.ORDER_STATUS.everywhere(scope),
+        )
+
+    async def run(self) -> None:
+        """Serve until the inbox is closed or the task is cancelled."""
+        self._outside.bus.attach(self)
+        try:
+            await drive(self._step, Watch(), self._outside, self.publisher.perform, self.watches)
+        finally:
+            self._outside.bus.detach(self)
+
+    def deliver(self, delivery: Delivery) -> None:
+        """Open a message and put it into the inbox of its node."""
+        place = topics.place(delivery.topic)
+        if place is None or not self._serves(place.node):
+            return
+        opened = self.reception.open(delivery)
+        if opened is None:
+            return
+        if place.kind is topics.OBSERVATION:
+            self._observe(place.node, opened)
+        elif place.kind is topics.PRESSURE:
+            self._restore(place, opened)
+        elif place.kind is topics.ORDER_STATUS and opened.message is not None:
+            given = Reclaimed(status=opened.message)
+            self._outside.inbox.feed(place.node, given, slot=delivery.topic)
+
+    def listed(self, listing: Listing) -> None:
+        """Lists decide nothing here: what they name was delivered, what they do not is restated."""
+
+    def _observe(self, node: str, opened: Opened) -> None:
+        if opened.message is not None:
+            self._held[node] = merge(self._held.get(node), opened.message)
+            given = Observed(observation=opened.message, listed=opened.listed)
+            self._outside.inbox.feed(node, given)
+        elif node != self._outside.node:
+            self._forget(node)
+            self._outside.inbox.feed(node, Gone())
+
+    def _restore(self, place: Place[Any], opened: Opened) -> None:
+        """Only what was there before this life; the link sees to others who write on our topics."""
+        pressure = opened.message
+        if not opened.listed or not isinstance(pressure, Pressure):
+            return
+        if topics.PRESSURE.at(place.node) not in self.publisher.published:
+            self._outside.epoch.raise_above(pressure.epoch)
+            self._outside.inbox.feed(place.node, Restored(pressure=pressure))
+
+    def _admit(self, place: Place[Any], message: Any) -> Sequence[Problem]:
+        if place.kind is not topics.OBSERVATION:
+            return ()
+        return problems(place.node, message, self._held.get(place.node))
+
+    def _serves(self, node: str) -> bool:
+        """Whether the node is ours to judge, and room for it."""
+        if self._outside.rules(node) is None:
+            return False
+        if node not in self._nodes and len(self._nodes) >= NODES_MAX:
+            self.refused += 1
+            return False
+        self._nodes.add(node)
+        return True
+
+    def _forget(self, node: str) -> None:
+        self._held.pop(node, None)
+        self._nodes.discard(node)
+
+    def _step(self, node: str, watch: Watch, given: Given, now: Now) -> tuple[Watch, Asked]:
+        rules = self._outside.rules(node)
+        if rules is None:
+            return Watch(), ()
+        if isinstance(given, Tick) and node != self._outside.node and silent(watch, now):
+            self._forget(node)
+            return forgotten(node)
+        return evaluate(rules, watch, given, now)
