@@ -266,7 +266,7 @@ async def test_stopping_while_a_broker_takes_no_login_ends_within_the_deadline(
     process.link.stop()
     await asyncio.wait_for(task, 8)
     broker.signal(signal.SIGCONT)
-    assert len(asyncio.all_tasks()) == 1
+    await until(lambda: len(asyncio.all_tasks()) == 1, 1)
 
 
 async def test_a_newer_process_replaces_the_older_which_does_not_connect_again(

@@ -12,8 +12,6 @@ class Epoch:
     def __init__(self, start: int) -> None:
         self.epoch = start
         self.rev = 0
-        self.sequence = 0
-        """No observation of ours may be numbered lower; see `raise_sequence_above`."""
         self._raised: list[Callable[[], None]] = []
 
     def next_rev(self) -> int:
@@ -32,10 +30,6 @@ class Epoch:
         self.epoch = epoch + 1
         for republish in self._raised:
             republish()
-
-    def raise_sequence_above(self, sequence: int) -> None:
-        """Another wrote an observation on our topic with this sequence: ours go on after it."""
-        self.sequence = max(self.sequence, sequence + 1)
 
 
 def first_epoch(wall_milliseconds: int, *former: int) -> int:

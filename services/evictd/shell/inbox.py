@@ -7,7 +7,7 @@ alone.
 
 import asyncio
 from collections.abc import AsyncIterator, Hashable
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from evictd.core.effects import Tick
 from evictd.shell.clock import Clock
@@ -38,13 +38,13 @@ class Inbox(Generic[G]):
     def feed(self, key: str, given: G | Tick, slot: Hashable = None) -> None:
         """Add an item. `slot` tells what it replaces within the key; by default its type."""
         items = self._waiting.setdefault(key, {})
-        slot = type(given) if slot is None else slot
-        if items.pop(slot, None) is None:
+        place = cast("Hashable", type(given) if slot is None else slot)
+        if items.pop(place, None) is None:
             if self._size >= ITEMS_MAX:
                 self.overflowed += 1
                 return
             self._size += 1
-        items[slot] = given
+        items[place] = given
         self._ready.set()
 
     def wake_at(self, key: str, boot_seconds: float) -> None:

@@ -135,6 +135,10 @@ class Intake:
         mark, own_mark = (read_mark(place, text) if text else None for text in (payload, held))
         stays = True
         if mark is not None and own_mark is not None and mark > own_mark:
+            if place.kind is topics.OBSERVATION:  # by hand; the collector goes on after it
+                self._router.disown(topic)
+                self._hand_over(place, topic, payload, listed=listed)
+                return
             stays = self._outranked(place, mark)
         if stays and not listed:  # after a list all of ours is said again anyway
             self._overwrite(topic)

@@ -1,0 +1,206 @@
+"""The journal on disk: commits are waited for a moment, never longer. [design, law 5]
+
+Rows that wait coalesce by key, so that a slow disk costs freshness of the journal and nothing else;
+being behind is visible.
+"""
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+import structlog
+
+from evictd.core.effects import Emit
+from evictd.core.errors import HostError
+from evictd.shell.bus.marks import Mark
+from evictd.shell.journal import Row
+from evictd.shell.journal_codec import READING_ERRORS, Codec
+from evictd.shell.journal_store import Store
+
+S = TypeVar("S")
+E = TypeVar("E")
+T = TypeVar("T")
+
+COMMIT_SECONDS = 0.05
+"""A commit is waited for so long; then its effects go first."""
+RETRY_SECONDS = 1.0
+"""After a commit that failed: a full disk is what evictd is there to cure."""
+KEEP_SECONDS = 5.0
+"""How often the log is moved into the file and ended keys are deleted."""
+DELIVERED_SECONDS = 30.0
+"""After it the effects of a step are taken as carried out: the broker answers sooner or is an
+alarm."""
+EVENTS_MAX = 20
+"""Events of a key's earlier steps that are held with its last one."""
+CLOSE_SECONDS = 2.0
+
+log = structlog.get_logger(__name__)
+
+
+class SqliteJournal(Generic[S, E]):
+    """A `Journal`; an asynchronous context that opens and closes the file.
+
+    Events of earlier steps stay with the row until they must have been delivered, because a next
+    step may be committed before the broker has the event of the one before.
+    """
+
+    def __init__(self, path: Path, state: type[S], effects: Any) -> None:
+        self._store = Store(path)
+        self._codec: Codec[S, E] = Codec(state, effects)
+        self._threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="journal")
+        self._keeper = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
+        self._waiting: dict[str, Row[S, E]] = {}
+        self._marks: dict[str, Mark | None] = {}
+        self._epoch: int | None = None
+        self._events: dict[str, list[tuple[float, E]]] = {}
+        self._ended: dict[str, float] = {}
+        self._writing: asyncio.Task[None] | None = None
+        self._keeping: asyncio.Task[None] | None = None
+        self._behind_since: float | None = None
+        self.problem = ""
+        """Why the last commit failed; empty when it did not."""
+        self.former_epoch = 0
+        self.known: Mapping[str, Mark] = {}
+        """What the broker had confirmed to earlier lives."""
+
+    @property
+    def behind_seconds(self) -> float:
+        """How long something has been waiting to be written; 0 when nothing is."""
+        since = self._behind_since
+        return 0.0 if since is None else time.monotonic() - since
+
+    async def __aenter__(self) -> Self:
+        """Raises `HostError` for a file that cannot be used."""
+        await self._in_thread(self._store.open)
+        self.former_epoch = await self._in_thread(self._store.epoch)
+        self.known = await self._in_thread(self._store.marks)
+        self._keeping = asyncio.create_task(self._keep())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._keeping is not None:
+            self._keeping.cancel()
+            await asyncio.wait([self._keeping])
+        await self._end_writing()
+        await self._in_thread(self._store.close)
+        self._threads.shutdown(wait=False)
+        self._keeper.shutdown(wait=False)
+
+    async def _end_writing(self) -> None:
+        if self._waiting or self._marks or self._epoch is not None:
+            await self._written()
+        if self._writing is not None:
+            await asyncio.wait([self._writing], timeout=CLOSE_SECONDS)
+            self._writing.cancel()
+            await asyncio.wait([self._writing])
+
+    async def rows(self) -> Sequence[Row[S, E]]:
+        rows = []
+        for key, state, effects in await self._in_thread(self._store.rows):
+            try:
+                row_state, row_effects = self._codec.read(state, effects)
+            except READING_ERRORS as error:
+                raise HostError(f"the journal's row {key!r} cannot be read: {error}") from error
+            rows.append(Row(key=key, state=row_state, effects=row_effects))
+            if row_state is None:
+                self._ended.setdefault(key, time.monotonic())
+        return rows
+
+    async def commit(self, rows: Sequence[Row[S, E]]) -> None:
+        self._waiting.update({row.key: self._with_events(row) for row in rows})
+        for row in rows:
+            self._ended.pop(row.key, None)
+            if row.state is None:
+                self._ended[row.key] = time.monotonic()
+        await self._written()
+
+    def note(self, marks: Mapping[str, Mark | None], epoch: int | None = None) -> None:
+        """Write this with the next commit or soon: what the broker has confirmed, our epoch."""
+        self._marks.update(marks)
+        self._epoch = self._epoch if epoch is None else epoch
+
+    async def _written(self) -> None:
+        """Wait for what waits now, a moment."""
+        if self._behind_since is None:
+            self._behind_since = time.monotonic()
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.create_task(self._write())
+        await asyncio.wait([self._writing], timeout=COMMIT_SECONDS)
+        if self._writing.done():
+            self._writing.result()  # what is not the disk's fault is a bug of ours and is raised
+
+    async def _write(self) -> None:
+        """Until nothing waits. What could not be written waits again, under what is newer."""
+        while self._waiting or self._marks or self._epoch is not None:
+            rows, marks, epoch = self._waiting, self._marks, self._epoch
+            self._waiting, self._marks, self._epoch = {}, {}, None
+            try:
+                await self._in_thread(lambda: self._store.write(self._texts(rows), marks, epoch))  # noqa: B023 - awaited in this turn
+            except sqlite3.Error as error:
+                self._waiting = {**rows, **self._waiting}
+                self._marks = {**marks, **self._marks}
+                self._epoch = epoch if self._epoch is None else self._epoch
+                self._fails(str(error))
+                await asyncio.sleep(RETRY_SECONDS)
+            else:
+                self.problem = ""
+        self._behind_since = None
+
+    def _fails(self, reason: str) -> None:
+        if reason != self.problem:
+            log.error("journal behind", reason=reason, waiting=len(self._waiting))
+        self.problem = reason
+
+    def _texts(self, rows: Mapping[str, Row[S, E]]) -> list[tuple[str, bytes | None, bytes]]:
+        return [(key, *self._codec.write(row.state, row.effects)) for key, row in rows.items()]
+
+    def _with_events(self, row: Row[S, E]) -> Row[S, E]:
+        now = time.monotonic()
+        earlier = [
+            (at, event)
+            for at, event in self._events.pop(row.key, ())
+            if now - at < DELIVERED_SECONDS
+        ]
+        fresh = [(now, effect) for effect in row.effects if isinstance(effect, Emit)]
+        if held := [*earlier, *fresh][-EVENTS_MAX:]:
+            self._events[row.key] = held
+        return Row(
+            key=row.key,
+            state=row.state,
+            effects=(*(event for _, event in earlier), *row.effects),
+        )
+
+    async def _keep(self) -> None:
+        """Housekeeping. A failure here is one of the disk's, which the next commit tells of."""
+        while True:
+            await asyncio.sleep(KEEP_SECONDS)
+            now = time.monotonic()
+            ended = [key for key, at in self._ended.items() if now - at > DELIVERED_SECONDS]
+            self._events = {
+                key: held
+                for key, held in self._events.items()
+                if now - held[-1][0] < DELIVERED_SECONDS
+            }
+            with suppress(sqlite3.Error):
+                await self._in_thread(lambda: self._store.forget(ended))  # noqa: B023 - awaited in this turn
+                await self._in_thread(self._store.checkpoint, self._keeper)
+                for key in ended:
+                    self._ended.pop(key, None)
+            if self._marks or self._epoch is not None:
+                await self._written()
+
+    async def _in_thread(
+        self, function: Callable[[], T], threads: ThreadPoolExecutor | None = None
+    ) -> T:
+        return await asyncio.get_running_loop().run_in_executor(threads or self._threads, function)

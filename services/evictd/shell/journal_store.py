@@ -1,0 +1,148 @@
+"""The SQLite file of one journal: tables, statements, and what may be wrong with the file.
+
+Blocking; each connection is used by one thread at a time. Synchronous NORMAL in WAL mode loses
+nothing when a process is killed and at most the last moments when the power is cut. [design, law 5]
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from evictd.core.errors import HostError
+from evictd.shell.bus.marks import Mark
+
+FORMAT = 1
+"""Of the tables. A greater one was written by a newer version of evictd."""
+BUSY_SECONDS = 5.0
+"""While a former process of this worker ends."""
+TABLES = """
+CREATE TABLE IF NOT EXISTS rows (
+    key TEXT PRIMARY KEY, state BLOB, effects BLOB NOT NULL, number INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS marks (
+    topic TEXT PRIMARY KEY, epoch INTEGER NOT NULL, rev INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+"""
+
+Text = tuple[str, bytes | None, bytes]
+"""Key, state and effects of a row."""
+
+
+class Store:
+    """One file, with the connection that writes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        self._number = 0
+
+    def open(self) -> None:
+        """Raises `HostError` for a file that cannot be used; it is never taken as empty."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+            self._connection = self._connect()
+            self._check(self._connection)
+        except (OSError, sqlite3.Error) as error:
+            raise self._unusable(error) from error
+
+    def rows(self) -> list[Text]:
+        """In the order of their last commit."""
+        return self._all("SELECT key, state, effects FROM rows ORDER BY number, key")
+
+    def marks(self) -> dict[str, Mark]:
+        """What the broker had confirmed of this worker's topics."""
+        found = self._all("SELECT topic, epoch, rev FROM marks")
+        return {topic: Mark(epoch=epoch, rev=rev) for topic, epoch, rev in found}
+
+    def epoch(self) -> int:
+        """The last one of an earlier life; 0 where there was none."""
+        found = self._all("SELECT value FROM facts WHERE name = 'epoch'")
+        return int(found[0][0]) if found else 0
+
+    def write(
+        self, rows: Iterable[Text], marks: Mapping[str, Mark | None], epoch: int | None
+    ) -> None:
+        """One transaction. Raises `sqlite3.Error`; then nothing of it was written."""
+        connection = self._live()
+        self._number += 1
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(
+                "INSERT OR REPLACE INTO rows (key, state, effects, number) VALUES (?, ?, ?, ?)",
+                [(*row, self._number) for row in rows],
+            )
+            connection.executemany(
+                "INSERT OR REPLACE INTO marks (topic, epoch, rev) VALUES (?, ?, ?)",
+                [(topic, mark.epoch, mark.rev) for topic, mark in marks.items() if mark],
+            )
+            connection.executemany(
+                "DELETE FROM marks WHERE topic = ?",
+                [(topic,) for topic, mark in marks.items() if mark is None],
+            )
+            if epoch is not None:
+                connection.execute("INSERT OR REPLACE INTO facts VALUES ('epoch', ?)", (epoch,))
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Delete these rows, as far as they have ended."""
+        with self._live() as connection:
+            connection.executemany(
+                "DELETE FROM rows WHERE key = ? AND state IS NULL", [(key,) for key in keys]
+            )
+
+    def checkpoint(self) -> None:
+        """Move the log into the file, over a connection of its own: a write never waits for it."""
+        connection = self._connect()
+        try:
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        """The last connection also moves the log into the file."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
+        return connection
+
+    def _check(self, connection: sqlite3.Connection) -> None:
+        problems = connection.execute("PRAGMA quick_check(1)").fetchall()
+        if problems != [("ok",)]:
+            raise self._unusable(str(problems[0][0]))
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > FORMAT:
+            raise HostError(
+                f"{self._path} was written by a newer version of evictd (format {version}, this "
+                f"one knows {FORMAT}): go on with that version"
+            )
+        connection.executescript(TABLES)
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        self._number = connection.execute("SELECT max(number) FROM rows").fetchone()[0] or 0
+
+    def _all(self, statement: str) -> list[Any]:
+        try:
+            return self._live().execute(statement).fetchall()
+        except sqlite3.Error as error:
+            raise self._unusable(error) from error
+
+    def _live(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise HostError(f"the journal {self._path} is not open")
+        return self._connection
+
+    def _unusable(self, cause: object) -> HostError:
+        return HostError(
+            f"the journal {self._path} cannot be used: {cause}. Make room or repair the file; if "
+            "it is lost, move it away: what is on the bus is then taken up again from there"
+        )
