@@ -175,7 +175,7 @@ class Configuration(NodeSettings, frozen=True, kw_only=True):
     """What the collector reads. Default: this machine's `/proc`, `/sys/fs/cgroup` and the engine's
     socket where there is one."""
     workloads: dict[str, Workload] = {}
-    """Pattern of `namespace/name` to settings; the first that matches holds. Default: none, labels
-    decide."""
+    """Pattern of `namespace/name`, or of the name alone, to settings; the first that matches holds.
+    Default: none, labels decide."""
     nodes: tuple[NodeOverride, ...] = ()
     """Exceptions for single nodes, the first match holds. Default: none."""

@@ -10,8 +10,10 @@ from evictd.shell.configuration.compile import (
     serves,
 )
 from evictd.shell.configuration.defaults import OWNED, state_folder
+from evictd.shell.configuration.lines import bytes_of
 from evictd.shell.configuration.loader import Loaded, load, load_text
 from evictd.shell.configuration.problems import ConfigurationError, KeyPath, Place, Problem
+from evictd.shell.configuration.showing import Row, rows
 
 __all__ = [
     "OWNED",
@@ -20,8 +22,11 @@ __all__ = [
     "KeyPath",
     "Place",
     "Problem",
+    "Row",
+    "bytes_of",
     "load",
     "load_text",
+    "rows",
     "rules_for",
     "rules_of",
     "served_patterns",

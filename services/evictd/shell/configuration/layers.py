@@ -18,8 +18,15 @@ from evictd_schemas.configuration import Configuration
 
 PREFIX = "EVICTD_"
 FILE_SUFFIX = "_FILE"
-OTHERS = ("EVICTD_CONFIG", "EVICTD_PORT")
-"""Variables of the command line and of the Compose file, which are no keys."""
+OTHERS = (
+    "EVICTD_CONFIG",
+    "EVICTD_ENGINE_USER",
+    "EVICTD_FOLDER",
+    "EVICTD_IMAGE",
+    "EVICTD_OOM_SCORE_ADJ",
+    "EVICTD_PORT",
+)
+"""Variables of the command line and of the Compose files, which are no keys."""
 SECRET_BYTES_MAX = 65_536
 """A value in a file is a line, not a document."""
 

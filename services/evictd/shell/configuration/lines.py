@@ -101,7 +101,7 @@ def lines_of(settings: NodeSettings) -> Lines:
     """The thresholds of one node: what is given, and the profile's own where nothing is."""
     is_kubelet = settings.profile == "kubelet"
     hard = texts(settings.eviction_hard)
-    if is_kubelet and _takes_defaults(settings):
+    if is_kubelet and takes_defaults(settings):
         hard = {**KUBELET_HARD, **hard}
     given, problems = thresholds_of(
         hard,
@@ -186,14 +186,15 @@ def quantity_remedy(text: str) -> str:
     return f"; did you mean {number}{'k' if suffix == 'K' else suffix}?"
 
 
-def _takes_defaults(settings: NodeSettings) -> bool:
+def takes_defaults(settings: NodeSettings) -> bool:
+    """Whether the profile's own hard lines hold as well. [kubelet-eviction 3.1]"""
     return settings.eviction_hard is None or settings.merge_default_eviction_settings is True
 
 
 def _host_lines(settings: NodeSettings) -> tuple[Threshold, ...]:
-    """The profile's own lines for what is not given. [kubelet-eviction 3.1]"""
+    """The profile's own lines for what is not given."""
     named = texts(settings.eviction_hard)
-    hard = HOST_HARD if _takes_defaults(settings) else ()
+    hard = HOST_HARD if takes_defaults(settings) else ()
     soft = HOST_SOFT if settings.eviction_soft is None else ()
     return (*(line for line in hard if line.signal not in named), *soft)
 

@@ -1,0 +1,22 @@
+"""The command line: one module a verb, loaded when it is asked for. [layout 3]
+
+Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 failed, 2 usage, 3 configuration,
+4 not found, 5 bus unreachable, 6 timed out, 9 replaced by a newer worker, 130 interrupted.
+"""
+
+import sys
+
+from evictd.cli.verbs import evictd
+from evictd.core.errors import EvictdError
+
+__all__ = ["evictd", "main"]
+
+
+def main() -> None:
+    """Run the command line; an error of the family is told in its own words, without traceback."""
+    try:
+        evictd()
+    except EvictdError as error:
+        speaks_for_itself = hasattr(error, "problems")  # lines that begin with file:line:column
+        sys.stderr.write(f"{'' if speaks_for_itself else 'evictd: '}{error}\n")
+        sys.exit(error.exit_code)

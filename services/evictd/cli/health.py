@@ -1,0 +1,36 @@
+"""`evictd health`: asked every minute on small machines, so it imports nothing heavy."""
+
+import os
+import time
+from pathlib import Path
+
+import click
+
+from evictd.core.errors import HostError
+
+SILENT_SECONDS_MAX = 30.0
+"""The loop writes its time every few seconds; a machine short of memory may need ten times that."""
+DEFAULT_FOLDER = Path("/run/evictd")
+
+
+@click.command("health")
+@click.argument("worker", required=False)
+def command(worker: str | None) -> None:
+    """Exit with 0 if WORKER's loop, or that of whatever runs here, has been round lately."""
+    folder = Path(os.environ.get("RUNTIME_DIRECTORY") or DEFAULT_FOLDER)
+    files = sorted(folder.glob(f"{worker or '*'}.alive"))
+    if not files:
+        raise HostError(f"{worker or 'no worker'} is not running: nothing in {folder}")
+    for file in files:
+        silent_seconds = time.clock_gettime(time.CLOCK_BOOTTIME) - boot_seconds(file)
+        if not 0 <= silent_seconds <= SILENT_SECONDS_MAX:
+            raise HostError(f"{file.stem} has been silent for {silent_seconds:.0f} s")
+        click.echo(f"{file.stem}: alive {silent_seconds:.1f} s ago")
+
+
+def boot_seconds(file: Path) -> float:
+    """The boot time at which a loop last came round."""
+    try:
+        return float(file.read_text(encoding="ascii"))
+    except (OSError, ValueError) as error:
+        raise HostError(f"{file}: cannot be read: {error}") from error

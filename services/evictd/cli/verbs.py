@@ -1,0 +1,54 @@
+"""The table of verbs. Help is written from it, so that no verb is loaded before it is used."""
+
+from dataclasses import dataclass
+from importlib import import_module
+
+import click
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verb:
+    """Where a verb is and what it does, in one line."""
+
+    module: str
+    summary: str
+
+
+VERBS = {
+    "up": Verb(module="up", summary="Run every worker in this process, with a broker of its own."),
+    "run": Verb(module="run", summary="Run one worker."),
+    "health": Verb(module="health", summary="Tell by the exit code whether a worker is alive."),
+    "client-config": Verb(
+        module="client_configuration",
+        summary="Let mosquitto_pub and mosquitto_sub need no options here.",
+    ),
+    "config": Verb(module="config", summary="Check and show the configuration."),
+    "schema": Verb(module="schema", summary="Write the schemas of all messages."),
+    "access-list": Verb(module="access_list", summary="Print the broker's access list."),
+    "node-name": Verb(module="node_name", summary="Print the name of this machine on the bus."),
+    "demo": Verb(module="demo", summary="Tell the story of a machine running short, in a second."),
+    "version": Verb(module="version", summary="Print the version."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        verb = VERBS.get(cmd_name)
+        if verb is None:
+            return None
+        command: click.Command = import_module(f"evictd.cli.{verb.module}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, verb.summary) for name, verb in VERBS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def evictd() -> None:
+    """Keep a machine that runs containers alive when it runs short of something."""

@@ -1,0 +1,43 @@
+"""The command line in this process, and as a process of its own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from evictd.cli import evictd
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Call a verb; no variable of ours from outside, and errors of the family come as they are."""
+    for name in [name for name in os.environ if name.startswith("EVICTD_")]:
+        monkeypatch.delenv(name)
+    runner = CliRunner()
+
+    def call(*arguments: str | Path) -> Result:
+        return runner.invoke(evictd, [str(argument) for argument in arguments])
+
+    return call
+
+
+@pytest.fixture
+def evictd_process(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """The same as a process, for its exit code and what it says."""
+
+    def call(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "evictd", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=20,
+            cwd=tmp_path,
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **variables},
+        )
+
+    return call

@@ -1,0 +1,99 @@
+"""`evictd config`, `schema` and `version`."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from click.testing import Result
+
+from evictd.core.errors import InputError
+from evictd_schemas.export import documents
+
+Run = Callable[..., Result]
+Process = Callable[..., subprocess.CompletedProcess[str]]
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_right_file_is_in_order(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "evictd.yaml").write_text("mode: act\n")
+    result = run("config", "check", tmp_path / "evictd.yaml")
+    assert (result.exit_code, result.stdout) == (0, f"{tmp_path}/evictd.yaml: in order\n")
+
+
+def test_a_wrong_file_is_told_line_by_line_and_ends_with_3(
+    evictd_process: Process, tmp_path: Path
+) -> None:
+    (tmp_path / "e.yaml").write_text("modus: act\nevictionHard: {memory.available: 1K}\n")
+    result = evictd_process("config", "check", "e.yaml")
+    assert (result.returncode, result.stdout) == (3, "")
+    assert result.stderr.splitlines() == [
+        "e.yaml:1:1: modus: is no key here; did you mean mode?",
+        "e.yaml:2:34: evictionHard.memory.available: '1K' is no quantity; did you mean 1Ki?",
+    ]
+
+
+def test_warnings_are_told_apart_from_the_data(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "e.yaml").write_text("evictionHard: {}\n")
+    result = run("config", "check", tmp_path / "e.yaml")
+    assert result.exit_code == 0
+    assert result.stderr == (
+        f"warning: {tmp_path}/e.yaml:1:1: evictionHard: is empty: every hard line is off\n"
+    )
+
+
+def test_the_values_in_force_are_shown_with_their_origin(evictd_process: Process) -> None:
+    result = evictd_process(
+        "config", "show", "--origin", "--node", "demo-1", "--config", ROOT / "deploy/evictd.yaml",
+        EVICTD_SETTLESECONDS="2.5", EVICTD_BROKERPASSWORD="correct horse",
+    )  # fmt: skip
+    rows = dict(line.split("  # ") for line in result.stdout.splitlines())
+    shown = {name.strip(): origin.replace(str(ROOT), "") for name, origin in rows.items()}
+    assert shown["mode: act"] == "/deploy/evictd.yaml:10:11"
+    assert shown["evictionHard.memory.available: 500Mi"] == "/deploy/evictd.yaml:14:25"
+    assert shown["evictionHardGracePeriod: 1"] == "default of profile kubelet"
+    assert shown["settleSeconds: 2.5"] == "environment EVICTD_SETTLESECONDS"
+    assert shown["brokerPassword: (not shown)"] == "environment EVICTD_BROKERPASSWORD"
+    assert shown["broker: owned"] == "default"
+    assert "correct horse" not in result.stdout + result.stderr
+
+
+def test_a_flag_s_missing_file_is_one_clear_line(evictd_process: Process) -> None:
+    result = evictd_process("config", "show", "--config", "absent.yaml")
+    assert result.returncode == 3
+    assert result.stderr == ("evictd: absent.yaml: cannot be read: No such file or directory\n")
+
+
+def test_the_schema_refuses_what_the_loader_refuses(run: Run) -> None:
+    schema = json.loads(run("config", "schema").stdout)
+    assert schema["$defs"]["Configuration"]["additionalProperties"] is False
+    assert "evictionHard" in schema["$defs"]["Configuration"]["properties"]
+
+
+def test_every_document_of_the_contract_can_be_written_anywhere(run: Run, tmp_path: Path) -> None:
+    result = run("schema", "export", tmp_path)
+    assert result.exit_code == 0
+    for path, text in documents():
+        assert (tmp_path / path).read_text() == text
+
+
+def test_the_version_is_that_of_the_package(run: Run) -> None:
+    assert run("version").stdout == "evictd 0.1.0\n"
+
+
+def test_an_unknown_verb_is_a_mistake_of_usage(evictd_process: Process) -> None:
+    result = evictd_process("rnu")
+    assert result.returncode == 2
+    assert "No such command 'rnu'" in result.stderr
+
+
+def test_help_lists_every_verb_without_loading_one(evictd_process: Process) -> None:
+    result = evictd_process("--help")
+    assert result.returncode == 0
+    assert "health" in result.stdout
+    assert "client-config" in result.stdout
+
+
+def test_an_error_of_the_family_reaches_the_caller_as_it_is(run: Run, tmp_path: Path) -> None:
+    result = run("config", "check", tmp_path / "absent.yaml")
+    assert isinstance(result.exception, InputError)
