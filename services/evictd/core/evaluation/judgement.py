@@ -28,8 +28,8 @@ from evictd_schemas import Layout, Moment, Observation, SignalReading
 
 class Judgement(Struct, frozen=True, kw_only=True):
     """The outcome of one pass. `shown`: every threshold that is published, `met` and `due` keys of
-    thresholds. `unresolved`: what the next pass judges with minimum reclaim. After a gap nothing is
-    due yet: that pass only observes."""
+    thresholds. `unresolved`: what the next pass judges with minimum reclaim. `slept`: there was
+    a gap, so that this pass only observes and nothing is due yet."""
 
     shown: tuple[Threshold, ...]
     readings: dict[str, SignalReading]
@@ -41,6 +41,7 @@ class Judgement(Struct, frozen=True, kw_only=True):
     first_observed: dict[str, Moment] = {}
     last_observed: dict[ConditionType, Moment] = {}
     reported: frozenset[ConditionType] = frozenset()
+    slept: bool = False
 
 
 def judge_of(rules: Rules) -> Judge:
@@ -81,6 +82,7 @@ def judge(rules: Rules, watch: Watch, observation: Observation) -> Judgement:
         first_observed=observed,
         last_observed=conditions,
         reported=frozenset(observed_since(conditions, rules.transition_seconds, now)),
+        slept=slept,
     )
 
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 import msgspec
 
 from evictd.core.effects import Emit
-from evictd.core.evaluation.cadence import next_observation_seconds
+from evictd.core.evaluation.cadence import SOONEST_SECONDS, next_observation_seconds
 from evictd.core.evaluation.judgement import Judgement, judge_of
 from evictd.core.evaluation.watch import ConditionMemory, Watch, key_of, reclaim_text
 from evictd.core.events import emit
@@ -69,7 +69,9 @@ def pressure_of(
             for kind in ConditionType
         ),
         thresholds=statuses,
-        next_observation_seconds=next_observation_seconds(watch, observation, statuses),
+        next_observation_seconds=SOONEST_SECONDS
+        if judgement.slept
+        else next_observation_seconds(watch, observation, statuses),
         observed=moment(observation),
         interval_seconds=observation.interval_seconds,
     )
