@@ -80,7 +80,7 @@ class Stage:
             clock=clock,
             journal=MemoryJournal(),
             run_blocking=inline,
-            rules=lambda node: None,
+            rules=lambda _: None,
         )
         self.sources = sources
         self.runtimes = runtimes
