@@ -7,6 +7,7 @@ from evictd.core.decision.inputs import (
     Answered,
     Fallen,
     Given,
+    Gone,
     Judged,
     Ordered,
     Restored,
@@ -28,4 +29,5 @@ __all__ = [
     "Fallen",
     "Retained",
     "Restored",
+    "Gone",
 ]

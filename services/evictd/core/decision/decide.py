@@ -13,6 +13,7 @@ from evictd.core.decision.inputs import (
     Answered,
     Fallen,
     Given,
+    Gone,
     Judged,
     Ordered,
     Restored,
@@ -33,7 +34,7 @@ from evictd.core.decision.upkeep import FAILED_SECONDS, keep, of_another_mode, w
 from evictd.core.effects import Emit, Retract, Tick, WakeAt
 from evictd.core.moments import Now
 from evictd.core.rules import Rules
-from evictd_schemas import Decision, Eviction, Layout, OrderStatus
+from evictd_schemas import Decision, Eviction, Layout, OrderStatus, topics
 
 
 def decide(rules: Rules, plan: Plan, given: Given | Tick, now: Now) -> Step:
@@ -55,8 +56,17 @@ def decide(rules: Rules, plan: Plan, given: Given | Tick, now: Now) -> Step:
             return _ticked(rules, plan, now)
         case Fallen():
             return plan, ()
+        case Gone():
+            return _gone(rules, plan)
         case _:
             assert_never(given)
+
+
+def _gone(rules: Rules, plan: Plan) -> Step:
+    """Everything of the node is taken off the bus. [contract 2]"""
+    mine = tuple(Retract(topic=own.topic) for own in plan.own)
+    order = () if plan.reclaiming is None else (reclaim.retraction(rules),)
+    return Plan(), (*mine, *order, Retract(topic=topics.DECISION.at(rules.node)))
 
 
 def _judged(rules: Rules, plan: Plan, given: Judged, now: Now) -> Step:

@@ -80,4 +80,9 @@ class Restored(Struct, frozen=True, kw_only=True):
     requests: tuple[Retained, ...] = ()
 
 
-Given: TypeAlias = Judged | Seen | Answered | Ordered | Wished | Fallen | Restored
+class Gone(Struct, frozen=True, kw_only=True):
+    """A foreign node that nobody hears of any more: what was said about it is taken back.
+    [contract 2]"""
+
+
+Given: TypeAlias = Judged | Seen | Answered | Ordered | Wished | Fallen | Restored | Gone
