@@ -24,12 +24,12 @@ def test_a_right_file_is_in_order(run: Run, tmp_path: Path) -> None:
 def test_a_wrong_file_is_told_line_by_line_and_ends_with_3(
     evictd_process: Process, tmp_path: Path
 ) -> None:
-    (tmp_path / "e.yaml").write_text("modus: act\nevictionHard: {memory.available: 1K}\n")
+    (tmp_path / "e.yaml").write_text("modus: act\nevictionMinimumReclaim: {pid.available: 1K}\n")
     result = evictd_process("config", "check", "e.yaml")
     assert (result.returncode, result.stdout) == (3, "")
     assert result.stderr.splitlines() == [
         "e.yaml:1:1: modus: is no key here; did you mean mode?",
-        "e.yaml:2:34: evictionHard.memory.available: '1K' is no quantity; did you mean 1Ki?",
+        "e.yaml:2:41: evictionMinimumReclaim.pid.available: '1K' is no quantity; did you mean 1Ki?",
     ]
 
 
