@@ -4,6 +4,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
+from tests.conformance.protocol_objects import (
+    ORIGIN,
+    at,
+    condition_document,
+    pod_of,
+    read,
+    seconds_of,
+)
+from tests.conformance.protocol_scenarios import same_story, scenario
 
 from evictd.core.protocol import (
     chain,
@@ -26,14 +35,6 @@ from evictd_schemas import (
     ResponderStatus,
     Target,
     TargetResponder,
-)
-from tests.conformance.protocol_objects import (
-    ORIGIN,
-    at,
-    condition_document,
-    pod_of,
-    read,
-    seconds_of,
 )
 
 Given = Mapping[str, Any]
@@ -289,4 +290,6 @@ OPERATIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("10-target-responders", "sort"): sort_chain,
     ("11-responder-progression", ""): progress,
     ("12-completion-deferral", ""): deferral,
+    ("19-scenarios", ""): scenario,
 }
+COMPARISONS = {"19-scenarios": same_story}

@@ -7,6 +7,7 @@ from evictd.core.protocol.policy import Policy
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, State
 from evictd_schemas import (
     DeclaredResponder,
+    EvictionStatus,
     Pod,
     Registration,
     ResponderStatus,
@@ -70,6 +71,12 @@ def entry_of(entries: Sequence[ResponderStatus], name: str) -> ResponderStatus |
 def active(chain: Iterable[TargetResponder]) -> TargetResponder | None:
     """The one responder whose turn it is."""
     return next((item for item in chain if item.state == State.ACTIVE), None)
+
+
+def active_entry(status: EvictionStatus) -> ResponderStatus | None:
+    """What is known of the one whose turn it is; None while it has no entry."""
+    current = active(status.target_responders)
+    return None if current is None else entry_of(status.responders, current.name)
 
 
 def serves(registration: Registration, pod: Pod) -> bool:

@@ -22,10 +22,11 @@ def compute(
     """
     if responders is None:
         responders = [name for name, role in labels.items() if role in _RESPONDING]
-    computed = {request.spec.requester: str(Role.REQUESTER) for request in requests}
-    for name in responders:
-        computed[name] = str(Role.BOTH if name in computed else Role.RESPONDER)
-    return computed
+    requesting = {request.spec.requester: str(Role.REQUESTER) for request in requests}
+    responding = {
+        name: str(Role.BOTH if name in requesting else Role.RESPONDER) for name in responders
+    }
+    return requesting | responding
 
 
 def needs_update(labels: Mapping[str, str], computed: Mapping[str, str]) -> bool:

@@ -25,6 +25,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     `waits_for_the_end`: after the last completion an observation is waited for.
     `remembers_terminal`: the moment when a terminal phase was first seen defers like a mark does.
     `targets_may_be_refused`: critical and protected targets, and short graces, are refused.
+    `refused_count`: the wish of a refused request still counts beside valid ones.
+    `collects_running`: an Eviction without owners goes even before it has ended.
     """
 
     dns_names: bool = True
@@ -33,6 +35,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     waits_for_the_end: bool = False
     remembers_terminal: bool = False
     targets_may_be_refused: bool = False
+    refused_count: bool = True
     round_pause_seconds: float = 0.0
     round_pause_seconds_max: float = 0.0
     collection_seconds: float = 0.0
@@ -50,6 +53,7 @@ EVICTD = Policy(
     waits_for_the_end=True,
     remembers_terminal=True,
     targets_may_be_refused=True,
+    refused_count=False,
     round_pause_seconds=ROUND_PAUSE_SECONDS,
     round_pause_seconds_max=ROUND_PAUSE_SECONDS_MAX,
     collection_seconds=COLLECTION_SECONDS,

@@ -137,6 +137,25 @@ def progress(
     return structs.replace(_activate(left, successor, now, limit_of), interruption=interruption)
 
 
+def forced(chain: Chain, entries: Sequence[ResponderStatus]) -> Step | None:
+    """Every entry before the last becomes Interrupted and the last, the default one, Active: one
+    step. None once it is its turn or it has ended. [contract 3, Eviction]"""
+    if not chain or chain[-1].state != State.INACTIVE:
+        return None
+    *before, default = chain
+    ended = [_cut_short(item, entry_of(entries, item.name)) for item in before]
+    started = structs.replace(default, state=State.ACTIVE)
+    return Step(chain=(*ended, started), interruption=Interruption.HARD)
+
+
+def _cut_short(responder: TargetResponder, entry: ResponderStatus | None) -> TargetResponder:
+    if responder.state in FINAL_STATES:
+        return responder
+    reported = entry is not None and entry.completion_time is not None
+    state = State.COMPLETED if reported else State.INTERRUPTED
+    return structs.replace(responder, state=state)
+
+
 def _sign(
     entry: ResponderStatus,
     target: Target,

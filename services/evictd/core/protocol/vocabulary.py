@@ -5,6 +5,8 @@ from enum import StrEnum
 DEFAULT_RESPONDER = "imperative-eviction.k8s.io/evictor"
 """The responder that every chain ends with."""
 DEFAULT_PRIORITY = 100
+LOST = "lost"
+"""The status that a responder's last will gives to its registration."""
 
 
 class Intent(StrEnum):

@@ -1,0 +1,65 @@
+"""Whether one request can be served now, later or never. [eviction-request-api 5.2: 3]
+
+[contract 3, EvictionRequest]
+"""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from evictd.core.protocol import facts, validation
+from evictd.core.protocol.case import Case, Held, dry, of_kind, wanted_by
+from evictd.core.protocol.conditions import request_finished
+from evictd.core.protocol.inputs import ControllerRules
+
+
+class Answer(StrEnum):
+    """What becomes of a request."""
+
+    ACCEPTED = "accepted"
+    AWAITING = "awaiting"
+    REFUSED = "refused"
+
+
+class Acceptance(Struct, frozen=True, kw_only=True):
+    """The answer with its sentence for people."""
+
+    answer: Answer
+    text: str = ""
+
+
+def acceptance(rules: ControllerRules, case: Case, held: Held) -> Acceptance:
+    """Presence is believed at once, absence only on evidence; other checks are immediate."""
+    target = held.request.spec.target
+    has_evictions = bool(of_kind(case, is_dry=dry(rules, held.request)))
+    if target.pod is not None and not has_evictions and not _known(rules, case, held):
+        return Acceptance(answer=Answer.AWAITING, text=f"no observation of node {rules.node} yet")
+    pod = case.pod
+    text = validation.invalid_request(rules.policy, target, pod, has_evictions=has_evictions)
+    if text is None and not facts.gone(target, pod):
+        text = validation.refusal(rules.policy, pod, held.request.spec, rules.hard_requesters)
+    if text is not None:
+        return Acceptance(answer=Answer.REFUSED, text=text)
+    return Acceptance(answer=Answer.ACCEPTED)
+
+
+def settled(held: Held) -> bool:
+    """Finished with the spec that it has: only another spec brings it up again."""
+    status = held.status
+    return request_finished(status.conditions) and status.observed_generation == status.generation
+
+
+def real_due(rules: ControllerRules, case: Case) -> bool:
+    """Whether a real request stands that would get an Eviction at once."""
+    real = [held for held in case.requests if not dry(rules, held.request)]
+    return any(
+        not settled(held) and acceptance(rules, case, held).answer is Answer.ACCEPTED
+        for held in wanted_by(real)
+    )
+
+
+def _known(rules: ControllerRules, case: Case, held: Held) -> bool:
+    if not rules.policy.needs_observation:
+        return True
+    present = not facts.gone(held.request.spec.target, case.pod)
+    return present or (held.evidence and case.absent)

@@ -1,0 +1,107 @@
+"""What the controller's step is given, and the rules it is given with. [contract 3]"""
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from evictd.core.effects import Tick
+from evictd.core.protocol.policy import EVICTD, Policy
+from evictd.core.rules import Mode
+from evictd_schemas import (
+    Eviction,
+    EvictionRequest,
+    Moment,
+    Pod,
+    Registration,
+    Report,
+    RequestStatus,
+)
+
+
+class ControllerRules(Struct, frozen=True, kw_only=True):
+    """Everything that a decision about one target depends on besides its own Case.
+
+    `next_number`: of the next Eviction of this pod name in its namespace, over all targets.
+    `silence_from_boot_seconds`: nobody is interrupted for silence earlier; None while the list of
+    retained messages is not complete. `boot_id`: the boot that `Now.boot_seconds` counts from.
+    """
+
+    node: str
+    mode: Mode = Mode.OBSERVE
+    policy: Policy = EVICTD
+    hard_requesters: tuple[str, ...] = ("evictd.io/node-pressure", "evictd.io/local-storage")
+    next_number: int = 1
+    registrations: dict[str, Registration] = {}
+    boot_id: str | None = None
+    silence_from_boot_seconds: float | None = 0.0
+
+
+class Sighted(Struct, frozen=True, kw_only=True, tag=True):
+    """The pod that an observation lists under the target's name, of whatever uid.
+
+    `live`: it did not come with the list on subscribing. `complete`: it proves that what it does
+    not list is gone.
+    """
+
+    pod: Pod | None
+    moment: Moment
+    live: bool
+    complete: bool
+
+
+class Requested(Struct, frozen=True, kw_only=True, tag=True):
+    """The newest request of one topic, with what is held of its target and, where the journal was
+    lost, with the status that this controller had published."""
+
+    requester: str
+    namespace: str
+    name: str
+    request: EvictionRequest
+    sighted: Sighted | None = None
+    status: RequestStatus | None = None
+
+
+class Withdrawn(Struct, frozen=True, kw_only=True, tag=True):
+    """The request's topic is empty: the object is gone."""
+
+    requester: str
+    namespace: str
+    name: str
+
+
+class Unconfirmed(Struct, frozen=True, kw_only=True, tag=True):
+    """A list that is not authoritative did not name the request. It stands until its owner speaks,
+    and no later list ends it. [design, law 5]"""
+
+    requester: str
+    namespace: str
+    name: str
+
+
+class Reported(Struct, frozen=True, kw_only=True, tag=True):
+    """What a responder says of its work. `listed`: it came with the list on subscribing."""
+
+    namespace: str
+    name: str
+    responder: str
+    report: Report
+    listed: bool = False
+
+
+class Registered(Struct, frozen=True, kw_only=True, tag=True):
+    """A responder's registration changed; None: it is gone."""
+
+    responder: str
+    registration: Registration | None
+
+
+class Recalled(Struct, frozen=True, kw_only=True, tag=True):
+    """An Eviction that this controller had published and its journal does not know."""
+
+    eviction: Eviction
+    sighted: Sighted | None = None
+
+
+Given: TypeAlias = (
+    Requested | Withdrawn | Unconfirmed | Sighted | Reported | Registered | Recalled | Tick
+)

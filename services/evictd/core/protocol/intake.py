@@ -1,0 +1,190 @@
+"""Taking what is given into the case, before anything is decided. [contract 3]"""
+
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from msgspec import structs
+
+from evictd.core.effects import Tick
+from evictd.core.moments import Now, same_boot
+from evictd.core.protocol import facts, reports
+from evictd.core.protocol.case import Case, Held, Run, stamp, with_eviction, with_held
+from evictd.core.protocol.inputs import (
+    ControllerRules,
+    Given,
+    Recalled,
+    Registered,
+    Reported,
+    Requested,
+    Sighted,
+    Unconfirmed,
+    Withdrawn,
+)
+from evictd.core.protocol.requests import minted
+from evictd.core.protocol.vocabulary import LOST, RequestType
+from evictd_schemas import (
+    EvictionRequest,
+    EvictionRequestSpec,
+    Metadata,
+    Moment,
+    RequestStatus,
+    Target,
+    topics,
+)
+
+
+def taken(rules: ControllerRules, case: Case, given: Given, now: Now) -> Case:
+    """The case with what is given in its place."""
+    match given:
+        case Requested():
+            return _sighted(rules, with_held(case, _held(rules, case, given, now)), given.sighted)
+        case Withdrawn(requester=requester, namespace=namespace, name=name):
+            return _without(case, (requester, namespace, name))
+        case Unconfirmed(requester=requester, namespace=namespace, name=name):
+            return _unconfirmed(case, (requester, namespace, name))
+        case Sighted():
+            return _sighted(rules, case, given)
+        case Reported():
+            return reports.take(case, given, now)
+        case Registered():
+            return _registered(case, given, now)
+        case Recalled(eviction=eviction, sighted=sighted):
+            known = any(item.metadata.uid == eviction.metadata.uid for item in case.evictions)
+            return case if known else _sighted(rules, with_eviction(case, eviction), sighted)
+        case Tick():
+            return case
+        case _:
+            assert_never(given)
+
+
+def target_of(case: Case) -> Target:
+    """What all requests and Evictions of the case are about."""
+    for held in case.requests:
+        return held.request.spec.target
+    for eviction in case.evictions:
+        return eviction.spec.target
+    return Target()
+
+
+def _held(rules: ControllerRules, case: Case, given: Requested, now: Now) -> Held:
+    known = next(
+        (
+            held
+            for held in case.requests
+            if held.topic_levels == (given.requester, given.namespace, given.name)
+        ),
+        None,
+    )
+    if known is None:
+        return _first_seen(rules, given, now)
+    request = _ours(given, known.status)
+    if request.spec == known.request.spec:
+        return structs.replace(known, request=request, unconfirmed=False)
+    status = structs.replace(known.status, generation=known.status.generation + 1)
+    return Held(
+        request=_ours(given, status),
+        status=status,
+        changed_time=stamp(now),
+        received_boot_seconds=now.boot_seconds,
+        deadline_time=_deadline(request.spec, known.deadline_time, now),
+    )
+
+
+def _first_seen(rules: ControllerRules, given: Requested, now: Now) -> Held:
+    """Uid and time are minted at first sight, unless we remember having done so."""
+    domain, _, key = given.requester.partition("/")
+    topic = topics.REQUEST.path.format(
+        domain=domain, key=key, namespace=given.namespace, name=given.name
+    )
+    status = given.status or RequestStatus(
+        uid=minted(f"{rules.node}/{topic}", now), generation=1, creation_timestamp=stamp(now)
+    )
+    since = status.creation_timestamp if given.status is not None else stamp(now)
+    return Held(
+        request=_ours(given, status),
+        status=status,
+        changed_time=since,
+        received_boot_seconds=now.boot_seconds,
+        deadline_time=_deadline(given.request.spec, None, structs.replace(now, utc=since)),
+    )
+
+
+def _ours(given: Requested, status: RequestStatus) -> EvictionRequest:
+    """The request with the metadata that its status tells; nobody else's counts."""
+    metadata = Metadata(
+        name=given.name,
+        namespace=given.namespace,
+        uid=status.uid,
+        generation=status.generation,
+        creation_timestamp=status.creation_timestamp,
+        deletion_timestamp=given.request.metadata.deletion_timestamp,
+    )
+    spec = structs.replace(given.request.spec, requester=given.requester)
+    return EvictionRequest(metadata=metadata, spec=spec)
+
+
+def _deadline(spec: EvictionRequestSpec, known: datetime | None, now: Now) -> datetime | None:
+    """From the moment when the wish came; it is never moved back."""
+    if spec.type != RequestType.SOFT_WITH_DEADLINE or spec.deadline_seconds is None:
+        return None
+    wanted = stamp(now) + timedelta(seconds=spec.deadline_seconds)
+    return wanted if known is None else min(known, wanted)
+
+
+def _without(case: Case, levels: tuple[str, str, str]) -> Case:
+    rest = tuple(held for held in case.requests if held.topic_levels != levels)
+    return structs.replace(case, requests=rest)
+
+
+def _unconfirmed(case: Case, levels: tuple[str, str, str]) -> Case:
+    for held in case.requests:
+        if held.topic_levels == levels:
+            return with_held(case, structs.replace(held, unconfirmed=True))
+    return case
+
+
+def _sighted(rules: ControllerRules, case: Case, given: Sighted | None) -> Case:
+    """Presence is believed however it is told, absence only from a live and complete list."""
+    if given is None:
+        return case
+    conclusive = given.live and given.complete
+    if facts.gone(target_of(case), given.pod):
+        if not conclusive:
+            return case
+        case = structs.replace(case, pod=given.pod, absent=True)
+    else:
+        case = structs.replace(case, pod=given.pod, absent=False)
+    return _with_evidence(rules, case, given.moment) if conclusive else case
+
+
+def _with_evidence(rules: ControllerRules, case: Case, taken_at: Moment) -> Case:
+    requests = tuple(
+        structs.replace(held, evidence=True)
+        if _after(rules, taken_at, held.received_boot_seconds)
+        else held
+        for held in case.requests
+    )
+    run = case.run
+    if run.finish is not None and _after(rules, taken_at, run.finish.boot_seconds):
+        run = structs.replace(run, finish=structs.replace(run.finish, seen=True))
+    return structs.replace(case, requests=requests, run=run)
+
+
+def _after(rules: ControllerRules, taken_at: Moment, boot_seconds: float) -> bool:
+    """Where the observation does not count our boot's time, its receipt does: it came later."""
+    since = Moment(time=taken_at.time, boot_id=rules.boot_id, uptime_seconds=boot_seconds)
+    if not same_boot(since, taken_at) or taken_at.uptime_seconds is None:
+        return True
+    return taken_at.uptime_seconds > boot_seconds
+
+
+def _registered(case: Case, given: Registered, now: Now) -> Case:
+    """A loss is remembered from the first time it is told."""
+    lost = given.registration is not None and given.registration.status == LOST
+    times = dict(case.run.lost_times)
+    if not lost:
+        times.pop(given.responder, None)
+    else:
+        times.setdefault(given.responder, stamp(now))
+    run: Run = structs.replace(case.run, lost_times=times)
+    return structs.replace(case, run=run)

@@ -1,0 +1,153 @@
+"""How long an Active responder may go on, and when a target has to be looked at again.
+
+Everything is computed from recorded moments, so that no restart extends a deadline.
+[contract 3, Report, Registration, Eviction]
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from msgspec import structs
+
+from evictd.core.moments import Now
+from evictd.core.protocol import facts
+from evictd.core.protocol.case import Case, of_kind, running, taking_part, wanted_by
+from evictd.core.protocol.chain import active_entry
+from evictd.core.protocol.conditions import cause_of, transition_time
+from evictd.core.protocol.inputs import ControllerRules
+from evictd.core.protocol.policy import Policy
+from evictd.core.protocol.progression import (
+    UPSTREAM_TERMS,
+    Limit,
+    Terms,
+    deferral_end,
+    silence_limit,
+)
+from evictd.core.protocol.relevance import relevant
+from evictd.core.protocol.vocabulary import (
+    DEFAULT_RESPONDER,
+    Cause,
+    ConditionType,
+    Interruption,
+)
+from evictd_schemas import Eviction, ResponderStatus
+
+LOST_SECONDS = 10.0
+"""A responder that is lost has this long to come back."""
+DRY_SECONDS = 30.0
+"""A dry Eviction ends at latest so long after its default entry became Active."""
+FINISH_SECONDS = 30.0
+"""After the last completion an observation is waited for this long."""
+LIST_SECONDS = 10.0
+"""While the list is not complete, silence is judged again after this."""
+HEARTBEAT_SECONDS = 180.0
+"""How often a responder that does not say otherwise is expected to show life."""
+STALE_HEARTBEATS = 2
+"""Without a sign for so many of them it is called stale, which has no consequence."""
+
+
+def terms_of(case: Case, name: str) -> Terms:
+    """The deadlines of one responder, fixed with the chain."""
+    return case.run.terms.get(name, UPSTREAM_TERMS)
+
+
+def deadline(entry: ResponderStatus, terms: Terms, *, is_dry: bool) -> datetime | None:
+    """What is written as `deadlineTime` of an entry that is or becomes Active."""
+    time = silence_limit(entry, terms).time
+    if not is_dry or entry.name != DEFAULT_RESPONDER:
+        return time
+    if time is None or entry.start_time is None:
+        return time
+    return min(time, entry.start_time + timedelta(seconds=DRY_SECONDS))
+
+
+def limit_of(
+    rules: ControllerRules, case: Case, eviction: Eviction, now: Now, entry: ResponderStatus
+) -> Limit:
+    """Until when this entry may stay Active. A deadline that was written counts as written."""
+    limit = silence_limit(entry, terms_of(case, entry.name))
+    if entry.deadline_time is not None:
+        limit = structs.replace(limit, time=entry.deadline_time)
+    if limit.time is not None and not eviction.status.dry_run:
+        limit = structs.replace(limit, time=max(limit.time, _silence_from(rules, now)))
+    lost = case.run.lost_times.get(entry.name)
+    if lost is None or limit.time is None or entry.name == DEFAULT_RESPONDER:
+        return limit
+    lost_limit = lost + timedelta(seconds=LOST_SECONDS)
+    if lost_limit >= limit.time:
+        return limit
+    return Limit(time=lost_limit, cause=Interruption.RESPONDER_LOST)
+
+
+def basis(case: Case, eviction: Eviction) -> datetime | None:
+    """When the target ended: what the pod tells, else the moment when its end was first seen."""
+    if not facts.gone(eviction.spec.target, case.pod):
+        known = facts.terminal_time(case.pod)
+        if known is not None and not case.gone:
+            return known
+    return case.ended.get(eviction.metadata.uid)
+
+
+def stale_time(case: Case, entry: ResponderStatus) -> datetime | None:
+    """When an Active responder counts as stale."""
+    last = entry.heartbeat_time or entry.start_time
+    if last is None:
+        return None
+    beat = case.run.heartbeat_seconds.get(entry.name, HEARTBEAT_SECONDS)
+    return last + timedelta(seconds=STALE_HEARTBEATS * beat)
+
+
+def pause_end(policy: Policy, failed: Eviction) -> datetime:
+    """When the round after a used-up chain may begin; other ends need no pause."""
+    conditions = failed.status.conditions
+    ended = transition_time(conditions, ConditionType.FAILED)
+    if cause_of(conditions) != Cause.NO_FURTHER_RESPONDER:
+        return ended
+    doubled = policy.round_pause_seconds * 2.0 ** min(failed.status.round, 32)
+    return ended + timedelta(seconds=min(doubled, policy.round_pause_seconds_max))
+
+
+def next_look(rules: ControllerRules, case: Case, now: Now) -> datetime | None:
+    """The earliest moment at which time alone changes something."""
+    return min((time for time in _moments(rules, case, now) if time > now.utc), default=None)
+
+
+def _silence_from(rules: ControllerRules, now: Now) -> datetime:
+    if rules.silence_from_boot_seconds is None:
+        return now.utc + timedelta(seconds=LIST_SECONDS)
+    return now.utc + timedelta(seconds=rules.silence_from_boot_seconds - now.boot_seconds)
+
+
+def _moments(rules: ControllerRules, case: Case, now: Now) -> Iterator[datetime]:
+    for held in wanted_by(case.requests):
+        if held.deadline_time is not None:
+            yield held.deadline_time
+    for is_dry in (False, True):
+        current = running(of_kind(case, is_dry=is_dry))
+        if current is not None:
+            yield from _running_moments(rules, case, current, now)
+        elif wanted_by(taking_part(rules, case, is_dry=is_dry)):
+            last, may_create = relevant(of_kind(case, is_dry=is_dry))
+            if last is not None and may_create:
+                yield pause_end(rules.policy, last)
+    for orphaned in case.orphaned.moments.values():
+        yield orphaned + timedelta(seconds=rules.policy.collection_seconds)
+
+
+def _running_moments(
+    rules: ControllerRules, case: Case, eviction: Eviction, now: Now
+) -> Iterator[datetime]:
+    if case.run.finish is not None and not case.run.finish.seen:
+        yield case.run.finish.time + timedelta(seconds=FINISH_SECONDS)
+    entry = active_entry(eviction.status)
+    if entry is None:
+        return
+    if case.over:
+        time = deferral_end(entry, basis(case, eviction))
+    else:
+        time = limit_of(rules, case, eviction, now, entry).time
+    if time is not None:
+        yield time
+    stale = stale_time(case, entry)
+    if stale is not None:
+        yield stale

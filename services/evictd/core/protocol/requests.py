@@ -1,0 +1,172 @@
+"""One sync of one request: checks, a new Eviction where one is needed, and its status.
+
+[eviction-request-api 5.2] [contract 3, EvictionRequest and its status]
+"""
+
+from uuid import NAMESPACE_URL, uuid5
+
+from msgspec import structs
+
+from evictd.core.moments import Now
+from evictd.core.protocol.acceptance import Acceptance, Answer, acceptance, real_due, settled
+from evictd.core.protocol.case import (
+    Case,
+    Held,
+    dry,
+    of_kind,
+    running,
+    stamp,
+    taking_part,
+    wanted_by,
+    with_eviction,
+    with_held,
+)
+from evictd.core.protocol.conditions import (
+    PENDING,
+    Conditions,
+    Verdict,
+    cause_of,
+    conclude,
+    copied,
+    failure,
+    transition_time,
+)
+from evictd.core.protocol.inputs import ControllerRules
+from evictd.core.protocol.labels import owner_reference
+from evictd.core.protocol.naming import eviction_name, next_number
+from evictd.core.protocol.patience import pause_end
+from evictd.core.protocol.relevance import relevant
+from evictd.core.protocol.vocabulary import Cause, ConditionType, Role
+from evictd_schemas import (
+    Eviction,
+    EvictionSpec,
+    EvictionStatus,
+    Metadata,
+    ObjectReference,
+    topics,
+)
+
+REAL_RUNS = "a real Eviction is running"
+
+
+def sync_request(rules: ControllerRules, case: Case, held: Held, now: Now) -> Case:
+    """The case after one sync of a request; a finished one waits for another spec."""
+    if settled(held):
+        return case
+    is_dry = dry(rules, held.request)
+    found = acceptance(rules, case, held)
+    if found.answer is not Answer.ACCEPTED:
+        return _answered(case, held, _verdict(found), None, now)
+    if is_dry and running(of_kind(case, is_dry=False)) is not None:
+        return _answered(case, held, failure(Cause.DRY_RUN, REAL_RUNS), None, now)
+    last, may_create = relevant(of_kind(case, is_dry=is_dry))
+    if may_create and _due(rules, case, held, last, now):
+        case = with_eviction(case, _created(rules, case, held, last, now))
+        last, _ = relevant(of_kind(case, is_dry=is_dry))
+    return _shown(case, held, last, now)
+
+
+def _verdict(found: Acceptance) -> Verdict:
+    if found.answer is Answer.REFUSED:
+        return failure(Cause.INVALID, found.text)
+    return structs.replace(PENDING, failed_message=found.text, evicted_message=found.text)
+
+
+def _due(rules: ControllerRules, case: Case, held: Held, last: Eviction | None, now: Now) -> bool:
+    """Whether an Eviction is made now: somebody wants it, and no pause or dry run is in the way.
+
+    A wish that came after the last round ended is new and does not wait for the pause.
+    """
+    is_dry = dry(rules, held.request)
+    wanting = [
+        item
+        for item in wanted_by(taking_part(rules, case, is_dry=is_dry))
+        if not (is_dry and (settled(item) or _ran(item, last)))
+    ]
+    if not wanting:
+        return False
+    if is_dry and real_due(rules, case):
+        return False
+    if not is_dry and running(of_kind(case, is_dry=True)) is not None:
+        return False
+    if last is None or now.utc >= pause_end(rules.policy, last):
+        return True
+    ended = transition_time(last.status.conditions, ConditionType.FAILED)
+    return any(item.changed_time > ended for item in wanting)
+
+
+def _ran(held: Held, last: Eviction | None) -> bool:
+    """A dry run has no further round: this one was made for the spec that the request has."""
+    status = held.status
+    if last is None or status.eviction is None or status.eviction.uid != last.metadata.uid:
+        return False
+    return (
+        cause_of(last.status.conditions) == Cause.DRY_RUN
+        and status.observed_generation == status.generation
+    )
+
+
+def _created(
+    rules: ControllerRules, case: Case, held: Held, last: Eviction | None, now: Now
+) -> Eviction:
+    """A fresh Eviction with this request as its owner; its uid follows from topic and time."""
+    request = held.request
+    pod = request.spec.target.pod
+    pod_name = pod.name if pod is not None else ""
+    taken = next_number(pod_name, [item.metadata.name for item in case.evictions])
+    name = eviction_name(pod_name, max(rules.next_number, taken))
+    namespace = request.metadata.namespace
+    topic = topics.EVICTION.at(rules.node, namespace=namespace, name=name)
+    metadata = Metadata(
+        name=name,
+        namespace=namespace,
+        uid=minted(topic, now),
+        generation=1,
+        creation_timestamp=stamp(now),
+        labels={request.spec.requester: str(Role.REQUESTER)},
+        owner_references=(owner_reference(request),),
+    )
+    status = EvictionStatus(node=rules.node, dry_run=dry(rules, request), round=_round(last))
+    return Eviction(metadata=metadata, spec=EvictionSpec(target=request.spec.target), status=status)
+
+
+def minted(topic: str, now: Now) -> str:
+    """The uid of an object that was first seen on a topic at a moment."""
+    return str(uuid5(NAMESPACE_URL, f"{topic}|{now.utc.isoformat()}"))
+
+
+def _round(last: Eviction | None) -> int:
+    if last is None:
+        return 0
+    used_up = cause_of(last.status.conditions) == Cause.NO_FURTHER_RESPONDER
+    return last.status.round + (1 if used_up else 0)
+
+
+def _shown(case: Case, held: Held, last: Eviction | None, now: Now) -> Case:
+    """The status shows the relevant Eviction's two conditions."""
+    source = () if last is None else last.status.conditions
+    merged: Conditions = held.status.conditions
+    for kind in ConditionType:
+        merged, _ = copied(merged, source, kind, stamp(now))
+    return _with_status(case, held, merged, last)
+
+
+def _answered(case: Case, held: Held, verdict: Verdict, last: Eviction | None, now: Now) -> Case:
+    merged, _ = conclude(held.status.conditions, verdict, stamp(now))
+    return _with_status(case, held, merged, last)
+
+
+def _with_status(case: Case, held: Held, merged: Conditions, last: Eviction | None) -> Case:
+    reference = None
+    if last is not None:
+        metadata = last.metadata
+        reference = ObjectReference(
+            namespace=metadata.namespace, name=metadata.name, uid=metadata.uid
+        )
+    status = structs.replace(
+        held.status,
+        conditions=merged,
+        observed_generation=held.status.generation,
+        eviction=reference,
+    )
+    return with_held(case, structs.replace(held, status=status))
