@@ -6,12 +6,23 @@ from datetime import datetime
 
 from evictd.collector.composition import names
 from evictd.collector.kernel_kills import Kill
+from evictd.collector.sources.workloads import Measured
 from evictd.core.effects import Emit
 from evictd.core.events import emit
+from evictd_schemas import SignalReading
 from evictd_schemas.topics import Role
 
 PROBLEMS_MAX = 100
 """Sentences told at a time; a machine with more of them needs to hear the first hundred."""
+
+NO_STALL_FIGURES = (
+    "the kernel gives no stall figures for the node's memory, so that rules on psi.memory are"
+    " never met; boot with psi=1, or let memory and stalls be of one scope"
+)
+NO_MEMORY_ACCOUNTING = (
+    "the kernel accounts no memory to workloads, so that their usage is a sum over processes;"
+    " boot with cgroup_enable=memory"
+)
 
 
 def newly_failed(
@@ -51,6 +62,19 @@ def newly_degraded(
         for sentence in problems
         if sentence not in before
     )
+
+
+def shortcomings(
+    signals: Mapping[str, SignalReading], measured: Collection[Measured]
+) -> tuple[str, ...]:
+    """What this machine cannot tell although nothing has failed."""
+    found = []
+    if not any(name.startswith("psi.memory.") for name in signals):
+        found.append(NO_STALL_FIGURES)
+    figures = [look.pod.stats.memory for look in measured if look.pod.stats is not None]
+    if figures and all(memory is not None and memory.estimated for memory in figures):
+        found.append(NO_MEMORY_ACCOUNTING)
+    return tuple(found)
 
 
 def system_oom(kill: Kill, node: str, boot_id: str | None, time: datetime) -> Emit:

@@ -12,7 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 from msgspec import Struct
 
-from evictd.collector import composition
+from evictd.collector import composition, faults
 from evictd.collector.composition import Look
 from evictd.collector.probe import DEADLINE_SECONDS, Probe
 from evictd.collector.sources import filesystems, kills, memory, pids, pressure, workloads
@@ -24,7 +24,7 @@ from evictd.runtimes import Listing, Runtime, Workload
 from evictd.runtimes.hierarchies import Hierarchies, locate
 from evictd.shell.blocking import RunBlocking
 from evictd.shell.clock import Clock
-from evictd_schemas import SignalReading
+from evictd_schemas import Layout, SignalReading
 from evictd_schemas.sources import Sources
 
 PATIENCE_SECONDS = 0.1
@@ -63,9 +63,11 @@ class Sight:
         self._proc = Path(sources.proc_path)
         self._held: dict[str, tuple[Workload, ...]] = {}
         self._devices: dict[str, str] = {}
+        self._places = filesystems.places(sources.file_systems)
         self._measured: tuple[Measured, ...] = ()
         self._gauges = self._gauge_probes()
         self._systems = self._system_probes()
+        self._mounts: Probe[dict[str, str]] = self._probe("mounts", self._mounted_devices)
         self._kills: Probe[int | None] = self._probe(
             "kernel kills", lambda: kills.machine_count(self._proc)
         )
@@ -99,14 +101,19 @@ class Sight:
             look=Look(
                 now=now,
                 signals=signals,
-                layout=filesystems.layout(self._devices),
+                layout=self._layout(),
                 pods=pods,
                 pods_complete=complete,
             ),
             measured=self._measured,
             kill_count=self._kills.value,
             failures=self._failures(),
-            problems=(*problems, *doubles, *refused),
+            problems=(
+                *faults.shortcomings(signals, self._measured),
+                *problems,
+                *doubles,
+                *refused,
+            ),
         )
 
     def figures(self) -> dict[str, float]:
@@ -130,12 +137,17 @@ class Sight:
             signals |= _timed(gauge, gauge.value or {}, now)
         for system in self._systems.values():
             system.use()
-        for name, place in filesystems.places(self._sources.file_systems).items():
+        for name, place in self._places.items():
             system = self._systems[place]
             if system.value is not None:
                 self._devices[name] = system.value.device
                 signals |= _timed(system, filesystems.signals(name, system.value), now)
         return signals
+
+    def _layout(self) -> Layout:
+        """By what the file systems said; for one that has never answered, by the mounts alone."""
+        self._mounts.use()
+        return filesystems.layout({**(self._mounts.value or {}), **self._devices})
 
     def _take_listings(self) -> tuple[bool, tuple[str, ...]]:
         """The newest list of each runtime, and whether all of them are whole and new."""
@@ -159,7 +171,7 @@ class Sight:
         return workloads.measure(held, self._proc)
 
     def _machine_probes(self) -> list[Probe[Any]]:
-        return [*self._gauges, *self._systems.values(), self._kills]
+        return [*self._gauges, *self._systems.values(), self._mounts, self._kills]
 
     def _probes(self) -> list[Probe[Any]]:
         return [*self._machine_probes(), *self._listings.values(), self._usage]
@@ -188,7 +200,7 @@ class Sight:
         """One for each folder, so that a hung one blocks no other."""
         return {
             place: self._probe(f"file system {place}", self._system_reader(place))
-            for place in filesystems.places(self._sources.file_systems).values()
+            for place in self._places.values()
         }
 
     def _system_reader(self, place: str) -> Callable[[], FileSystem]:
@@ -196,6 +208,9 @@ class Sight:
             return filesystems.read(place, self._proc)
 
         return read
+
+    def _mounted_devices(self) -> dict[str, str]:
+        return filesystems.mounted_devices(self._places, self._proc)
 
     def _listing_probe(self, runtime: Runtime) -> Probe[Listing]:
         return Probe(runtime.name, _bounded(runtime), self._clock, self._answered)

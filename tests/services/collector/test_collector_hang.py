@@ -1,0 +1,61 @@
+"""A mount that hangs, with real threads: it costs one look a moment and then nobody anything."""
+
+import threading
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+
+from evictd.collector.sight import PATIENCE_SECONDS, Sight
+from evictd.collector.sources import filesystems
+from evictd.shell.blocking import in_thread
+from evictd.shell.clock import SystemClock
+from evictd_schemas.sources import FileSystemSources
+
+MOUNTS = "27 1 254:0 / / rw - ext4 /dev/vda rw\n40 27 0:77 / /images rw - nfs far:/images rw\n"
+
+
+async def test_a_hung_mount_is_waited_for_once_and_read_by_one_thread_only(
+    host: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.write("proc/self/mountinfo", MOUNTS)
+    released, reads, answered = threading.Event(), [], []
+    read = filesystems.read
+
+    def hanging(folder: str, proc: Any) -> filesystems.FileSystem:
+        if folder == "/images":
+            reads.append(folder)
+            released.wait(30)
+            return read(str(host.root), proc)
+        return read(folder, proc)
+
+    monkeypatch.setattr(filesystems, "read", hanging)
+    places = FileSystemSources(nodefs=str(host.root), imagefs="/images")
+    clock, told = SystemClock(), anyio.Event()
+    sight = Sight(
+        sources=msgspec.structs.replace(host.sources(), file_systems=places),
+        runtimes=(),
+        clock=clock,
+        run_blocking=in_thread,
+        answered=lambda name: (answered.append(name), told.set()),
+    )
+    took = []
+    async with anyio.create_task_group() as tasks:
+        for _ in range(4):
+            begun = clock.now().boot_seconds
+            seen = await sight.look(tasks)
+            took.append(clock.now().boot_seconds - begun)
+        assert took[0] >= PATIENCE_SECONDS
+        assert min(took[1:]) < PATIENCE_SECONDS / 2
+        assert reads == ["/images"]
+        assert {"memory.available", "nodefs.available"} <= set(seen.look.signals)
+        assert "imagefs.available" not in seen.look.signals
+        assert seen.look.layout is not None
+        assert seen.look.layout.dedicated_image_fs  # the table of mounts knows without asking it
+        released.set()
+        with anyio.fail_after(5):
+            await told.wait()
+        seen = await sight.look(tasks)
+    assert answered == ["file system /images"]
+    assert seen.look.signals["imagefs.available"].time is not None
