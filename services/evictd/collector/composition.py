@@ -1,15 +1,20 @@
 """One look's figures as an Observation of bounded size. Pure: figures in, message out."""
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import msgspec
 from msgspec import Struct, structs
 
+from evictd.core import observations
 from evictd.core.moments import Now
+from evictd.core.observations import PODS_MAX
 from evictd_schemas import Layout, Observation, Pod, SignalReading
 from evictd_schemas.topics import PAYLOAD_BYTES_MAX
 
+POD = re.compile(r"pods\[(\d+)\]")
+"""The place of a pod in the path of a problem."""
 RESERVE_BYTES = 1024
 """Kept free when pods are cut, for the brackets and commas between those that stay."""
 
@@ -50,18 +55,18 @@ def observation(
 
 
 def bounded(whole: Observation, bytes_max: int = PAYLOAD_BYTES_MAX) -> Bounded:
-    """The same within `bytes_max`: pods that use the least memory are left out first.
+    """The same within `bytes_max` and `PODS_MAX`: pods that use the least memory are left out.
 
     Then absence means nothing, and the list says so. [contract 3, podsComplete]
     """
-    if len(msgspec.json.encode(whole)) <= bytes_max:
-        return Bounded(observation=whole)
     pods = whole.pods or ()
+    if len(pods) <= PODS_MAX and len(msgspec.json.encode(whole)) <= bytes_max:
+        return Bounded(observation=whole)
     room = bytes_max - RESERVE_BYTES - len(msgspec.json.encode(structs.replace(whole, pods=())))
     kept: set[str] = set()
     for pod in sorted(pods, key=_memory_bytes, reverse=True):
         room -= len(msgspec.json.encode(pod)) + 1
-        if room < 0:
+        if room < 0 or len(kept) == PODS_MAX:
             break
         kept.add(pod.uid)
     remaining = tuple(pod for pod in pods if pod.uid in kept)
@@ -69,6 +74,27 @@ def bounded(whole: Observation, bytes_max: int = PAYLOAD_BYTES_MAX) -> Bounded:
         observation=structs.replace(whole, pods=remaining, pods_complete=False),
         cut=len(pods) - len(remaining),
     )
+
+
+def admissible(whole: Observation) -> tuple[Observation, tuple[str, ...]]:
+    """Without the pods for which the whole message would be rejected, and a sentence for each.
+
+    One odd label must not blind a node. Each pass leaves out at least one pod.
+    """
+    left_out: list[str] = []
+    while True:
+        pods = whole.pods or ()
+        bad = {}
+        for problem in observations.problems(whole.node, whole, None):
+            if (place := POD.match(problem.field)) is not None:
+                bad[int(place[1])] = problem
+        if not bad:
+            return whole, tuple(left_out)
+        for index, problem in bad.items():
+            name = names([pods[index]])
+            left_out.append(f"{name} is not observed: {problem.field}: {problem.reason}")
+        kept = tuple(pod for index, pod in enumerate(pods) if index not in bad)
+        whole = structs.replace(whole, pods=kept, pods_complete=False)
 
 
 def stamped(signals: dict[str, SignalReading], taken: datetime) -> dict[str, SignalReading]:

@@ -6,11 +6,9 @@ Durations in seconds of boot time. Nothing here knows a clock, a source or the b
 from msgspec import Struct
 
 from evictd.core.moments import elapsed_seconds
+from evictd.core.observations import stale_seconds
 from evictd_schemas import Pressure
 
-GAP_MINIMUM_SECONDS = 15.0
-GAP_INTERVALS = 3
-"""A step above the greater of these is a gap. [contract 3, Observation]"""
 LOOK_AFTER_GAP_SECONDS = 0.25
 """After a gap one pass at most only observes, so that the next look must come soon. [contract 3]"""
 HINT_SECONDS = 1.0
@@ -28,8 +26,7 @@ class Rhythm(Struct, frozen=True, kw_only=True):
 
 def is_gap(elapsed: float | None, rhythm: Rhythm) -> bool:
     """Whether so much time has passed since the last look that nobody may say what was between."""
-    allowed = max(GAP_MINIMUM_SECONDS, GAP_INTERVALS * rhythm.interval_seconds)
-    return elapsed is not None and elapsed > allowed
+    return elapsed is not None and elapsed > stale_seconds(rhythm.interval_seconds)
 
 
 def after_look_seconds(elapsed: float | None, rhythm: Rhythm) -> float:

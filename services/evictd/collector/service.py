@@ -157,14 +157,13 @@ class Collector:
         self._last_seconds = now_seconds
         self._planned_seconds = None
         seen = await self.sight.look(tasks)
-        cut = self._publish(seen)
-        self._tell(seen, () if not cut else (TOO_MANY_PODS,))
+        self._tell(seen, self._publish(seen))
         elapsed = None if last_seconds is None else now_seconds - last_seconds
         self._plan(now_seconds + rhythm.after_look_seconds(elapsed, self._rhythm))
         await self._arm(now_seconds)
 
-    def _publish(self, seen: Seen) -> int:
-        """Returns how many pods had to be left out."""
+    def _publish(self, seen: Seen) -> tuple[str, ...]:
+        """Returns why pods had to be left out."""
         whole = composition.observation(
             seen.look,
             node=self._outside.node,
@@ -172,12 +171,13 @@ class Collector:
             boot_id=self._boot_id,
             interval_seconds=self._sources.interval_seconds,
         )
+        whole, left_out = composition.admissible(whole)
         bounded = composition.bounded(whole)
         self._sequence += 1
         self.looks += 1
         self.pods_cut += bounded.cut
         self.publisher.publish(topics.OBSERVATION.at(whole.node), bounded.observation)
-        return bounded.cut
+        return (*left_out, TOO_MANY_PODS) if bounded.cut else left_out
 
     def _tell(self, seen: Seen, problems: tuple[str, ...]) -> None:
         """Events about what has changed since the last look."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from uuid import NAMESPACE_URL, uuid5
 
 import anyio
 import pytest
@@ -148,7 +149,7 @@ def workload() -> Callable[..., Workload]:
 
     def make(name: str, folder: Path | None = None, **fields: object) -> Workload:
         place = None if folder is None else str(folder)
-        pod = Pod(namespace="shop", name=name, uid=f"uid-of-{name}", runtime="said")
+        pod = Pod(namespace="shop", name=name, uid=str(uuid5(NAMESPACE_URL, name)), runtime="said")
         return Workload(
             pod=pod,
             whereabouts=Whereabouts(

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from evictd.collector import Collector
 from evictd.collector.stalls import NoStalls
 from evictd.core.errors import PeerError
+from evictd.core.observations import problems
 from evictd.runtimes import Workload
 from evictd.shell.blocking import inline
 from evictd.shell.bus import Delivery, Listing, Router
@@ -45,6 +47,8 @@ class Watcher:
         elif not delivery.listed:
             seconds = round(asyncio.get_running_loop().time(), 3)
             decoded = msgspec.json.decode(delivery.payload, type=Observation)
+            previous = self.observations[-1][1] if self.observations else None
+            assert problems(NODE, decoded, previous) == ()
             self.observations.append((seconds, decoded))
 
     def listed(self, listing: Listing) -> None:
@@ -349,7 +353,7 @@ async def test_a_kill_by_the_kernel_is_told_with_its_victim(
         await asyncio.sleep(20)
     assert seen.reasons == ["SystemOOM"]
     assert seen.events[0].subject == "shop/web"
-    assert seen.events[0].data["victims"][0]["uid"] == "uid-of-web"
+    assert seen.events[0].data["victims"][0]["uid"] == str(uuid5(NAMESPACE_URL, "web"))
 
 
 async def test_a_workload_that_has_vanished_is_not_listed(
@@ -373,6 +377,22 @@ async def test_a_group_stands_for_the_node(stage: Stage, host: Any) -> None:
     reading = seen.last.signals["memory.available"]
     assert (reading.available, reading.capacity) == (724 * MIB, 1024 * MIB)
     assert not [name for name in seen.last.signals if name.startswith("psi.")]
+
+
+async def test_one_odd_workload_does_not_blind_the_node(
+    stage: Stage, runtime: Any, workload: Callable[..., Workload]
+) -> None:
+    """A label that no reader takes would have the whole observation rejected."""
+    odd, fine = workload("odd"), workload("fine")
+    labels = {"note": "a\0b"}
+    odd = msgspec.structs.replace(odd, pod=msgspec.structs.replace(odd.pod, labels=labels))
+    runtime.workloads = (odd, fine)
+    async with stage.running() as seen:
+        await asyncio.sleep(25)
+    assert [pod.name for pod in seen.last.pods or ()] == ["fine"]
+    assert not seen.last.pods_complete
+    assert seen.reasons == ["ProtectionDegraded"]
+    assert "shop/odd is not observed: pods[0].labels[note]" in seen.events[0].data["message"]
 
 
 async def test_too_many_workloads_are_cut_and_counted(
