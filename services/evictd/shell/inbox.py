@@ -32,6 +32,8 @@ class Inbox(Generic[G]):
         self._ready = asyncio.Event()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._closed = False
+        self.busy_since: float | None = None
+        """Boot time at which the worker took the batch that it is at; None while it waits."""
         self.overflowed = 0
         """Items refused because `ITEMS_MAX` were waiting."""
 
@@ -79,7 +81,9 @@ class Inbox(Generic[G]):
             ]
             self._waiting, self._size = {}, 0
             if batch:
+                self.busy_since = self._clock.now().boot_seconds
                 yield batch
+                self.busy_since = None
             if self._closed and not self._waiting:
                 return
             if self._waiting:

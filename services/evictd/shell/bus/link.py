@@ -92,6 +92,10 @@ class Link:
         self._filters.update(dict.fromkeys(filters))
         self._relist.set()
 
+    def restate(self) -> None:
+        """Publish the status again, now."""
+        self.intake.contested.set()
+
     def stop(self) -> None:
         """End orderly: flush, say `disconnected`, close."""
         self._stop.set()

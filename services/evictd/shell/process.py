@@ -1,0 +1,334 @@
+"""The life of one process: its workers on one router, one epoch, one link, one status.
+
+It knows what workers need and how they end, and nothing of what they decide. [design, laws 2, 3, 5]
+"""
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import anyio
+import structlog
+
+from evictd.core.errors import Bug, EvictdError
+from evictd.core.rules import Rules
+from evictd.shell.blocking import in_thread
+from evictd.shell.bus import Router
+from evictd.shell.bus.address import Address
+from evictd.shell.bus.link import Link
+from evictd.shell.bus.marks import Mark
+from evictd.shell.bus.presence import Member, Presence, written_by
+from evictd.shell.clock import Clock, SystemClock
+from evictd.shell.epoch import Epoch, first_epoch
+from evictd.shell.inbox import Inbox
+from evictd.shell.journal import Journal, MemoryJournal
+from evictd.shell.journal_sqlite import SqliteJournal
+from evictd.shell.serving import Serving
+from evictd.shell.supervise import Outside
+from evictd.shell.systemd import Notifier
+from evictd.shell.vitals import Vitals
+from evictd_schemas import topics
+from evictd_schemas.topics import ALL, Place, Role
+
+FINISH_SECONDS = 2.0
+"""What a worker has for the batch that it is at. With the link's farewell, at worst beside a broker
+that takes no login, and the journals' last commit this stays below the 8 s of the whole."""
+
+BEHIND_SECONDS = 1.0
+"""A journal that is behind for longer is worth a sentence."""
+
+log = structlog.get_logger(__name__)
+
+
+class Worker(Protocol):
+    """One role at work."""
+
+    async def run(self) -> None:
+        """Until the inbox is closed or the task is cancelled."""
+        ...
+
+
+@runtime_checkable
+class Measured(Protocol):
+    """A worker with figures of its own for the status."""
+
+    def figures(self) -> Mapping[str, float]:
+        """By name, in words."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Post:
+    """A role to fill. With `state` and `effects` it has a journal on disk; `home_only` for those
+    that serve no other node. [contract 2]"""
+
+    role: Role
+    build: Callable[[Outside[Any, Any, Any]], Worker]
+    state: type[Any] | None = None
+    effects: Any = None
+    home_only: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Process:
+    """What a process is told. Without an address the router alone is the bus."""
+
+    node: str
+    address: Address | None
+    rules: Callable[[str], Rules | None]
+    state_folder: Path
+    runtime_folder: Path | None = None
+    serves: tuple[str, ...] = ()
+    """Patterns of foreign nodes; none means that nothing of them is even subscribed to."""
+    machine: str = ""
+    version: str = ""
+
+    def scope(self, post: Post) -> str:
+        """The node level of a worker's filters."""
+        return self.node if post.home_only or not self.serves else "+"
+
+
+async def run_workers(
+    process: Process,
+    posts: Sequence[Post],
+    *,
+    stopping: asyncio.Event | None = None,
+    clock: Clock | None = None,
+) -> None:
+    """Run until SIGTERM or SIGINT, or until `stopping` is set where that is given.
+
+    Raises `Replaced` (exit code 9), `NodeTaken` (3), `HostError` for a journal that cannot be used,
+    and `Bug` when a worker crashed: a process does not live on with half of its workers.
+    """
+    async with AsyncExitStack() as stack:
+        journals: dict[Role, SqliteJournal[Any, Any]] = {
+            post.role: await stack.enter_async_context(
+                SqliteJournal(
+                    process.state_folder / f"{post.role}.journal", post.state, post.effects
+                )
+            )
+            for post in posts
+            if post.state is not None
+        }
+        await _Life(process, posts, journals, clock or SystemClock()).live(stopping)
+
+
+class _Life:
+    """Everything of one process that lives as long as it does."""
+
+    def __init__(
+        self,
+        process: Process,
+        posts: Sequence[Post],
+        journals: Mapping[Role, SqliteJournal[Any, Any]],
+        clock: Clock,
+    ) -> None:
+        self._process = process
+        self._posts = posts
+        self._journals = journals
+        self._clock = clock
+        self._router = Router()
+        former = [journal.former_epoch for journal in journals.values()]
+        self._epoch = Epoch(first_epoch(time.time_ns() // 1_000_000, *former))
+        self._serving = Serving(process.node, process.rules)
+        self._inboxes = {post.role.value: Inbox[Any](clock) for post in posts}
+        self._vitals = Vitals(process.runtime_folder, self._inboxes, clock)
+        self._notifier = Notifier()
+        self._presence = Presence(self._member(), self._epoch)
+        self._link = self._make_link()
+        self._workers = {post.role: post.build(self._outside(post)) for post in posts}
+        self._stop = asyncio.Event()
+        self._epoch.on_raise(self._note_epoch)
+        self._note_epoch()
+
+    async def live(self, stopping: asyncio.Event | None) -> None:
+        """Cancelling the link at the end lets it say its farewell."""
+        if any(self._process.scope(post) == "+" for post in self._posts):
+            self._router.attach(self._serving)
+        try:
+            async with anyio.create_task_group() as beside:
+                beside.start_soon(self._await_stop, stopping)
+                beside.start_soon(self._beat)
+                if self._link is not None:
+                    beside.start_soon(self._link.run)
+                await self._work()
+                beside.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            raise _plain(group) from group
+        finally:
+            await in_thread(self._vitals.close)
+
+    async def _work(self) -> None:
+        async with anyio.create_task_group() as working:
+            for role, worker in self._workers.items():
+                working.start_soon(self._guard, role, worker)
+            await self._stop.wait()
+            log.info("stopping")
+            for inbox in self._inboxes.values():
+                inbox.close()
+            working.cancel_scope.deadline = anyio.current_time() + FINISH_SECONDS
+
+    async def _guard(self, role: Role, worker: Worker) -> None:
+        """A worker that ends before it was asked to ends the process."""
+        try:
+            await worker.run()
+        except Exception as error:
+            self._presence.message = f"{role} crashed: {error!r}"
+            log.error("worker crashed", role=role.value, error=repr(error))  # noqa: TRY400 - the trace follows with the end
+            raise _plain(error) from error
+        if not self._stop.is_set():
+            raise Bug(f"the {role} ended by itself; please report it")
+
+    async def _await_stop(self, stopping: asyncio.Event | None) -> None:
+        if stopping is not None:
+            await stopping.wait()
+        else:
+            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+                await anext(aiter(signals))
+        self._stop.set()
+
+    async def _beat(self) -> None:
+        self._notifier.tell(READY="1")
+        while True:
+            alive = await self._vitals.beat()
+            self._note_marks()
+            self._presence.lag = self._figures()
+            self._tell(self._problems())
+            if len(alive) == len(self._inboxes):
+                self._notifier.tell(WATCHDOG="1")
+            else:
+                log.error("a worker is stuck", alive=alive)
+
+    def _tell(self, message: str) -> None:
+        if message == self._presence.message:
+            return
+        self._presence.message = message
+        self._notifier.tell(STATUS=message or "everything is well")
+        if self._link is not None:
+            self._link.restate()
+
+    def _problems(self) -> str:
+        """What is not as it should be, in one line for people."""
+        behind = [
+            f"the {role}'s journal is behind: {journal.problem or 'the disk is slow'}"
+            for role, journal in self._journals.items()
+            if journal.behind_seconds > BEHIND_SECONDS
+        ]
+        if self._link is not None and not self._link.connected.is_set():
+            behind.append("no connection to the broker")
+        elif self._link is not None and self._link.stalled:
+            behind.append("the broker does not answer")
+        return "; ".join(behind)
+
+    def _figures(self) -> dict[str, float]:
+        """How far behind, in seconds, and what was lost or waits."""
+        figures: dict[str, float] = {"loop": round(self._vitals.loop_lag_seconds, 3)}
+        for role, journal in self._journals.items():
+            figures[f"{role} journal"] = round(journal.behind_seconds, 3)
+        if self._link is not None:
+            figures["broker"] = round(self._link.answer_seconds, 3)
+            figures["waiting"] = len(self._link.outbox)
+            figures["events dropped"] = self._link.outbox.dropped
+            figures["oversized"] = self._link.oversized
+        for name, inbox in self._inboxes.items():
+            figures[f"{name} overflowed"] = inbox.overflowed
+        for role, worker in self._workers.items():
+            if isinstance(worker, Measured):
+                figures |= {f"{role} {name}": value for name, value in worker.figures().items()}
+        return figures
+
+    def _member(self) -> Member:
+        roles = tuple(post.role for post in self._posts)
+        return Member(
+            node=self._process.node,
+            worker=roles[0].value if len(roles) == 1 else ALL,
+            roles=roles,
+            start_time=datetime.now(UTC),
+            machine=self._process.machine,
+            version=self._process.version,
+            serves=(self._process.node, *self._process.serves),
+        )
+
+    def _make_link(self) -> Link | None:
+        if self._process.address is None:
+            return None
+        known: dict[str, Mark] = {}
+        for journal in self._journals.values():
+            known.update(journal.known)
+        return Link(
+            self._router,
+            self._process.address,
+            self._presence,
+            filters=[name for post in self._posts for name in self._written(post)],
+            known=known,
+            outranked=self._outranked,
+        )
+
+    def _outside(self, post: Post) -> Outside[Any, Any, Any]:
+        journal: Journal[Any, Any] | None = self._journals.get(post.role)
+        return Outside(
+            node=self._process.node,
+            scope=self._process.scope(post),
+            bus=self._router,
+            epoch=self._epoch,
+            inbox=self._inboxes[post.role.value],
+            clock=self._clock,
+            journal=MemoryJournal() if journal is None else journal,
+            run_blocking=in_thread,
+            rules=self._serving.rules_of(post.role),
+        )
+
+    def _written(self, post: Post) -> Sequence[str]:
+        return written_by(post.role, self._process.scope(post))
+
+    def _outranked(self, place: Place[Any], mark: Mark) -> bool:
+        """A greater pair on a topic of ours: at home we go above it, elsewhere we leave. [contract
+        1, Order]"""
+        if place.node == self._process.node:
+            self._epoch.raise_above(mark.epoch)
+            return True
+        log.warning("another writer is ahead of us; leaving the node to it", other=place.node)
+        self._serving.leave(place.node)
+        for topic in tuple(self._router.own):
+            own_place = topics.place(topic)
+            if own_place is not None and own_place.node == place.node:
+                self._router.disown(topic)
+        return False
+
+    def _note_epoch(self) -> None:
+        for journal in self._journals.values():
+            journal.note({}, self._epoch.epoch)
+
+    def _note_marks(self) -> None:
+        """Each journal keeps what the broker has of its own worker's topics."""
+        changes = {} if self._link is None else self._link.ledger.take_changes()
+        for post in self._posts:
+            journal, filters = self._journals.get(post.role), self._written(post)
+            if journal is not None:
+                marks = {
+                    topic: mark
+                    for topic, mark in changes.items()
+                    if any(topics.matches(wanted, topic) for wanted in filters)
+                }
+                journal.note(marks)
+
+
+def _plain(error: BaseException) -> EvictdError:
+    """The one cause that says who has to do something; everything else is a bug of ours."""
+    leaves = _leaves(error)
+    for leaf in leaves:
+        if isinstance(leaf, EvictdError):
+            return leaf
+    return Bug(f"{'; '.join(repr(leaf) for leaf in leaves)}; please report it")
+
+
+def _leaves(error: BaseException) -> list[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for part in error.exceptions for leaf in _leaves(part)]
+    return [error]

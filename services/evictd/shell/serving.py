@@ -1,0 +1,60 @@
+"""Which nodes a role of this process decides for. [contract 1, Order] [contract 2]
+
+A foreign node with a live worker of its own is left to it, and so is one on which somebody wrote a
+greater pair than ours.
+"""
+
+from collections.abc import Callable, Sequence
+
+from evictd.core.rules import Rules
+from evictd.shell.bus import Delivery, Listing
+from evictd.shell.bus.presence import LIVE, read_status
+from evictd_schemas import topics
+from evictd_schemas.topics import ALL, WORKER, Role
+
+NODES_MAX = 10_000
+"""Foreign nodes whose workers are remembered; the rest counts as having none."""
+
+
+class Serving:
+    """A `Listener` of worker statuses."""
+
+    def __init__(self, home: str, rules: Callable[[str], Rules | None]) -> None:
+        self._home = home
+        self._rules = rules
+        self._live: dict[str, set[str]] = {}
+        self._left: set[str] = set()
+
+    @property
+    def filters(self) -> Sequence[str]:
+        return (WORKER.everywhere(),)
+
+    def deliver(self, delivery: Delivery) -> None:
+        place = topics.place(delivery.topic)
+        if place is None or place.node == self._home:
+            return
+        status = read_status(delivery.payload)
+        worker = place.names["worker"]
+        if status is not None and status.status in LIVE:
+            if place.node in self._live or len(self._live) < NODES_MAX:
+                self._live.setdefault(place.node, set()).add(worker)
+        elif (workers := self._live.get(place.node)) is not None:
+            workers.discard(worker)
+            if not workers:
+                del self._live[place.node]
+
+    def listed(self, listing: Listing) -> None:
+        """A list says nothing that its messages did not."""
+
+    def leave(self, node: str) -> None:
+        """Somebody else decides for this foreign node."""
+        self._left.add(node)
+
+    def rules_of(self, role: Role) -> Callable[[str], Rules | None]:
+        """The rules of a node for a worker of this role; None where it is not served."""
+        return lambda node: self._rules(node) if self._serves(role, node) else None
+
+    def _serves(self, role: Role, node: str) -> bool:
+        if node == self._home:
+            return True
+        return node not in self._left and self._live.get(node, set()).isdisjoint((role.value, ALL))

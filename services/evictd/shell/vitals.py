@@ -1,0 +1,69 @@
+"""Signs of life: a file for each worker whose loop goes round, and how late the loop is.
+
+`evictd health` reads the files; nobody opens a port for it. [design, houses and rooms]
+"""
+
+import asyncio
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from evictd.shell.clock import Clock
+from evictd.shell.inbox import Inbox
+
+BEAT_SECONDS = 1.0
+STUCK_SECONDS = 30.0
+"""A worker that has been at one batch longer is not alive: no step and no publish takes so long."""
+LAG_BEATS = 30
+"""The lag that is shown is the worst of so many beats."""
+
+
+class Vitals:
+    """Of the workers of this process; `folder` None writes no files."""
+
+    def __init__(
+        self, folder: Path | None, inboxes: Mapping[str, Inbox[Any]], clock: Clock
+    ) -> None:
+        self._folder = folder
+        self._inboxes = inboxes
+        self._clock = clock
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="alive")
+        self._lags = [0.0] * LAG_BEATS
+
+    @property
+    def loop_lag_seconds(self) -> float:
+        """How late the event loop was, at worst, lately."""
+        return max(self._lags)
+
+    def alive(self) -> list[str]:
+        """The workers that are waiting or have not been busy with one batch for too long."""
+        now_seconds = self._clock.now().boot_seconds
+        return [
+            name
+            for name, inbox in self._inboxes.items()
+            if inbox.busy_since is None or now_seconds - inbox.busy_since < STUCK_SECONDS
+        ]
+
+    async def beat(self) -> list[str]:
+        """Wait one beat, measure, write; gives who is alive."""
+        loop = asyncio.get_running_loop()
+        due_seconds = loop.time() + BEAT_SECONDS
+        await asyncio.sleep(BEAT_SECONDS)
+        self._lags = [*self._lags[1:], max(0.0, loop.time() - due_seconds)]
+        alive = self.alive()
+        if self._folder is not None:
+            await loop.run_in_executor(self._thread, self._write, self._folder, alive)
+        return alive
+
+    def close(self) -> None:
+        """Delete the files: who ended orderly is not silent but gone."""
+        if self._folder is not None:
+            for name in self._inboxes:
+                (self._folder / f"{name}.alive").unlink(missing_ok=True)
+        self._thread.shutdown(wait=False)
+
+    def _write(self, folder: Path, alive: list[str]) -> None:
+        seconds = self._clock.now().boot_seconds
+        for name in alive:
+            (folder / f"{name}.alive").write_text(f"{seconds:.3f}\n")
