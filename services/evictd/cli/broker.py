@@ -1,3 +1,24 @@
 """Which broker, and with which login: the configured one, or the one that evictd owns."""
 
-from msgspec import structs  # noqa: F401
+from dataclasses import replace
+
+from evictd.core.errors import InputError
+from evictd.shell.bus.address import Address, address
+from evictd.shell.configuration import is_owned
+from evictd_schemas.configuration import Configuration
+
+
+def address_of(configuration: Configuration, worker: str) -> Address:
+    """The configured broker with the login of a worker; no password means no login."""
+    found = address(configuration.broker or "")
+    if configuration.broker_password is None:
+        return found
+    user = configuration.broker_user or found.username or worker
+    return replace(found, username=user, password=configuration.broker_password)
+
+
+def operator_address(configuration: Configuration) -> Address:
+    """The broker as a person uses it: with the operator's login where evictd owns it."""
+    if not is_owned(configuration.broker):
+        return address_of(configuration, "operator")
+    raise InputError("no broker of evictd's own has run here yet")

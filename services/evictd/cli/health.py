@@ -1,23 +1,22 @@
 """`evictd health`: asked every minute on small machines, so it imports nothing heavy."""
 
-import os
 import time
 from pathlib import Path
 
 import click
 
+from evictd.cli.alive import runtime_folder
 from evictd.core.errors import HostError
 
 SILENT_SECONDS_MAX = 30.0
 """The loop writes its time every few seconds; a machine short of memory may need ten times that."""
-DEFAULT_FOLDER = Path("/run/evictd")
 
 
 @click.command("health")
 @click.argument("worker", required=False)
 def command(worker: str | None) -> None:
     """Exit with 0 if WORKER's loop, or that of whatever runs here, has been round lately."""
-    folder = Path(os.environ.get("RUNTIME_DIRECTORY") or DEFAULT_FOLDER)
+    folder = runtime_folder()
     files = sorted(folder.glob(f"{worker or '*'}.alive"))
     if not files:
         raise HostError(f"{worker or 'no worker'} is not running: nothing in {folder}")

@@ -4,6 +4,7 @@ It knows how people write things down and where they went wrong; it acts on no s
 """
 
 from evictd.shell.configuration.compile import (
+    is_owned,
     rules_for,
     rules_of,
     served_patterns,
@@ -24,6 +25,7 @@ __all__ = [
     "Problem",
     "Row",
     "bytes_of",
+    "is_owned",
     "load",
     "load_text",
     "rows",

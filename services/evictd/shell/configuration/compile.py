@@ -47,9 +47,14 @@ def served_patterns(configuration: Configuration) -> Sequence[str]:
     return DEMONSTRATION if is_loopback(configuration.broker) else ()
 
 
+def is_owned(broker: str | None) -> bool:
+    """Whether evictd starts the broker itself."""
+    return broker is None or broker.partition(":")[0] == OWNED
+
+
 def is_loopback(broker: str | None) -> bool:
     """Whether only programs of this machine can reach the broker; an owned one listens there."""
-    if broker is None or broker.partition(":")[0] == OWNED:
+    if broker is None or is_owned(broker):
         return True
     host = urlsplit(broker).hostname or ""
     try:

@@ -1,0 +1,113 @@
+"""From a configuration to workers that run: the one place that knows all of them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.metadata import version
+from pathlib import Path
+
+from evictd.cli.alive import runtime_folder
+from evictd.cli.machine import home_node, identity
+from evictd.cli.workloads import runtimes
+from evictd.collector.service import Collector
+from evictd.controller.service import Controller
+from evictd.core.duty import Duty, Effect
+from evictd.core.effects import BusEffect
+from evictd.core.errors import HostError
+from evictd.core.protocol.case import Case
+from evictd.core.rules import Rules
+from evictd.evaluator.service import Evaluator
+from evictd.evictor.service import Evictor
+from evictd.responder.service import DefaultResponder
+from evictd.runtimes import Runtime
+from evictd.shell import logs
+from evictd.shell.bus.address import Address
+from evictd.shell.configuration import rules_for, served_patterns, state_folder
+from evictd.shell.process import Post, Process, run_workers
+from evictd_schemas.configuration import Configuration
+from evictd_schemas.topics import ALL, Role
+
+ROLES = (Role.COLLECTOR, Role.EVALUATOR, Role.EVICTOR, Role.CONTROLLER, Role.RESPONDER)
+"""The roles that one process fills, in the order of the way of the data."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assembly:
+    """What `up` and `run` start: a configuration, the home node, the roles to fill."""
+
+    configuration: Configuration
+    node: str
+    roles: Sequence[Role]
+
+    @property
+    def worker(self) -> str:
+        """The one role, or `all`; also the login at the broker."""
+        return self.roles[0].value if len(self.roles) == 1 else ALL
+
+    async def run(self, broker: Address) -> None:
+        """Work until a signal comes. Raises what `run_workers` raises."""
+        logs.configure(worker=self.worker, node=self.node)
+        found = tuple(runtimes(self.configuration))
+        async with AsyncExitStack() as stack:
+            for runtime in found:
+                stack.push_async_callback(runtime.close)
+            await run_workers(self._process(broker), tuple(self._posts(found)))
+
+    def _process(self, broker: Address) -> Process:
+        return Process(
+            node=self.node,
+            address=broker,
+            rules=self._rules,
+            state_folder=made(folder_of_state(self.configuration)),
+            runtime_folder=made(runtime_folder()),
+            serves=tuple(served_patterns(self.configuration)),
+            machine=identity(),
+            version=version("evictd"),
+        )
+
+    @property
+    def _rules(self) -> Callable[[str], Rules | None]:
+        """Compiled once a node: a configuration does not change while it runs."""
+        return cache(partial(rules_for, self.configuration, self.node))
+
+    def _posts(self, found: Sequence[Runtime]) -> Iterator[Post]:
+        sources = self.configuration.sources
+        posts = (
+            Post(
+                role=Role.COLLECTOR,
+                build=lambda outside: Collector(outside, sources, found),
+                home_only=True,
+            ),
+            Post(role=Role.EVALUATOR, build=Evaluator),
+            Post(role=Role.EVICTOR, build=Evictor),
+            Post(role=Role.CONTROLLER, build=Controller, state=Case, effects=BusEffect),
+            Post(
+                role=Role.RESPONDER,
+                build=lambda outside: DefaultResponder(outside, found),
+                state=Duty,
+                effects=Effect,
+                home_only=True,
+            ),
+        )
+        return (post for post in posts if post.role in self.roles)
+
+
+def assembly(configuration: Configuration, roles: Sequence[Role] = ROLES) -> Assembly:
+    """For this machine. Raises `InputError` where it has no name that would last."""
+    return Assembly(configuration=configuration, node=home_node(configuration), roles=roles)
+
+
+def folder_of_state(configuration: Configuration) -> Path:
+    """The configured folder, or the one for this user."""
+    given = configuration.state_folder
+    return state_folder() if given is None else Path(given).expanduser()
+
+
+def made(folder: Path) -> Path:
+    """A folder of ours, made where it is missing, for this user alone."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise HostError(f"{folder}: cannot be made: {error.strerror}") from error
+    return folder

@@ -1,0 +1,28 @@
+"""`evictd up`: every worker in one process, with a broker of its own unless one is named."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from evictd.cli.assembly import Assembly, address_of, assembly
+from evictd.cli.options import loaded, process_options
+from evictd.shell.configuration import is_owned
+
+
+@click.command("up")
+@process_options
+def command(file: Path | None, broker: str | None, node: str | None) -> None:
+    """Run every worker in this process until SIGTERM or Ctrl-C.
+
+    Without --broker evictd starts a Mosquitto of its own and ends it with itself.
+    """
+    everything = assembly(loaded(file, broker=broker, node=node).configuration)
+    asyncio.run(up(everything))
+
+
+async def up(everything: Assembly) -> None:
+    """With the configured broker, or inside the life of an owned one."""
+    configuration = everything.configuration
+    if not is_owned(configuration.broker):
+        await everything.run(address_of(configuration, everything.worker))
