@@ -8,10 +8,20 @@ from evictd.runtimes.interface import (
     Change,
     ChangeKind,
     Listing,
+    Reclaimer,
     Runtime,
     Whereabouts,
     Workload,
     life_uid,
 )
 
-__all__ = ["Change", "ChangeKind", "Listing", "Runtime", "Whereabouts", "Workload", "life_uid"]
+__all__ = [
+    "Change",
+    "ChangeKind",
+    "Listing",
+    "Reclaimer",
+    "Runtime",
+    "Whereabouts",
+    "Workload",
+    "life_uid",
+]

@@ -7,13 +7,13 @@ law 9]
 
 from collections.abc import AsyncIterator
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 from uuid import UUID, uuid5
 
 from msgspec import Struct
 
 from evictd.core.duty.outcomes import StopOutcome
-from evictd_schemas import Pod, PodReference
+from evictd_schemas import Pod, PodReference, StepOutcome
 
 LIVES = UUID("6f1c1f0e-4a0b-5d0e-9d53-0d0c7a2f6b10")
 """The name space of the uids that runtimes make. Changing it makes every workload a stranger."""
@@ -106,6 +106,20 @@ class Runtime(Protocol):
 
     async def close(self) -> None:
         """Give back connections; the runtime is not used afterwards."""
+        ...
+
+
+@runtime_checkable
+class Reclaimer(Protocol):
+    """What a runtime may be able to do besides: give space back without touching any workload."""
+
+    @property
+    def reclaim_steps(self) -> frozenset[str]:
+        """The steps it knows, by the names that orders use."""
+        ...
+
+    async def reclaim(self, step: str) -> StepOutcome:
+        """Take one of its steps. A failure is in the outcome and never raised."""
         ...
 
 

@@ -21,9 +21,9 @@ from evictd.core.duty import (
     StopResult,
     respond,
 )
-from evictd.core.duty.imperative import RESPONDER_NAME
 from evictd.core.effects import Publish, Retract, Stop, Tick, WakeAt
 from evictd.core.moments import Now
+from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
 from evictd.core.rules import Mode, Rules
 from evictd_schemas import (
     Eviction,
@@ -70,8 +70,8 @@ def eviction(
         spec=EvictionSpec(target=Target(pod=PodTarget(name="web", uid=UID))),
         status=EvictionStatus(
             observed_generation=1,
-            target_responders=(TargetResponder(name=RESPONDER_NAME, priority=100, state=state),),
-            responders=(ResponderStatus(name=RESPONDER_NAME, start_time=START),),
+            target_responders=(TargetResponder(name=DEFAULT_RESPONDER, priority=100, state=state),),
+            responders=(ResponderStatus(name=DEFAULT_RESPONDER, start_time=START),),
             node="edge-7",
             grace_period_seconds=grace,
             reason=Reason(signal="memory.available"),
@@ -116,14 +116,14 @@ def stopping(
 ) -> tuple[Effect, ...]:
     """Bring it to the point where the stop runs."""
     responder(Assigned(eviction=eviction(grace=grace, dry_run=dry_run)))
-    return responder(Listed(pod=POD))
+    return responder(Listed(uid=UID, pod=POD))
 
 
 def test_an_active_entry_makes_it_look_for_the_pod_and_then_report_before_it_stops() -> None:
     """The point of no return is reported before the first signal."""
     responder = Responder()
     assert responder(Assigned(eviction=eviction())) == (Look(pod=responder.duty.target),)
-    effects = responder(Listed(pod=POD))
+    effects = responder(Listed(uid=UID, pod=POD))
     first, second, third = effects
     assert isinstance(first, Publish)
     assert first.topic == REPORT_TOPIC
@@ -190,7 +190,7 @@ def test_an_end_of_the_turn_while_it_looks_keeps_it_from_stopping(state: str) ->
     responder = Responder()
     responder(Assigned(eviction=eviction()))
     responder(Assigned(eviction=eviction(state=state)))
-    assert responder(Listed(pod=POD)) == ()
+    assert responder(Listed(uid=UID, pod=POD)) == ()
 
 
 def test_a_foreign_node_is_none_of_its_business() -> None:
@@ -204,12 +204,12 @@ def test_of_a_uid_that_no_runtime_lists_nothing_is_said() -> None:
     """It looks again after 5, 10, 20 ... seconds and reports nothing."""
     responder = Responder()
     responder(Assigned(eviction=eviction()))
-    assert responder(Listed(pod=None)) == (WakeAt(boot_seconds=1005.0),)
+    assert responder(Listed(uid=UID, pod=None)) == (WakeAt(boot_seconds=1005.0),)
     assert only(responder(Tick(), after=5), Look)
-    assert responder(Listed(pod=None)) == (WakeAt(boot_seconds=1015.0),)
+    assert responder(Listed(uid=UID, pod=None)) == (WakeAt(boot_seconds=1015.0),)
     other = structs.replace(POD, uid="another")
     responder(Tick(), after=10)
-    assert responder(Listed(pod=other)) == (WakeAt(boot_seconds=1035.0),)
+    assert responder(Listed(uid=UID, pod=other)) == (WakeAt(boot_seconds=1035.0),)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_what_must_never_be_stopped_is_refused_last(pod: Pod, why: str) -> None:
     """Even when everybody before has let it pass, and visibly."""
     responder = Responder()
     responder(Assigned(eviction=eviction()))
-    effects = responder(Listed(pod=pod))
+    effects = responder(Listed(uid=UID, pod=pod))
     assert only(effects, Stop) == []
     assert report(effects).message == f"stop failed (attempts=1): {why}"
     assert not report(effects).point_of_no_return
@@ -247,8 +247,16 @@ def test_a_failed_stop_is_tried_again_after_a_pause_that_doubles_to_ten_minutes(
         )
         pauses.append(responder.duty.next_boot_seconds - responder.seconds)
         responder(Tick(), after=pauses[-1])
-        assert only(responder(Listed(pod=POD)), Stop)
+        assert only(responder(Listed(uid=UID, pod=POD)), Stop)
     assert pauses == [5, 10, 20, 40, 80, 160, 320, 600, 600]
+
+
+def test_an_end_counts_also_after_another_stop_has_failed() -> None:
+    """The hard stop failed at once, the soft one that still ran succeeds."""
+    responder = Responder()
+    stopping(responder)
+    responder(StopEnded(uid=UID, outcome=StopOutcome(result=StopResult.FAILED, why="no")))
+    assert report(responder(StopEnded(uid=UID, outcome=GONE))).target_gone
 
 
 def test_a_canceled_eviction_ends_the_attempts() -> None:
@@ -377,8 +385,8 @@ givens = st.one_of(
             ),
         ),
     ),
-    st.sampled_from([Listed(pod=POD), Listed(pod=None), Tick()]),
-    st.sampled_from([Listed(pod=structs.replace(POD, protected=True))]),
+    st.sampled_from([Listed(uid=UID, pod=POD), Listed(uid=UID, pod=None), Tick()]),
+    st.sampled_from([Listed(uid=UID, pod=structs.replace(POD, protected=True))]),
     outcomes.map(lambda outcome: StopEnded(uid=UID, outcome=outcome)),
 )
 

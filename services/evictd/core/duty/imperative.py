@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct, structs
 
+from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, Role, State
 from evictd_schemas import Eviction, Pod, ResponderStatus
 
-RESPONDER_NAME = "imperative-eviction.k8s.io/evictor"
 PAUSE_BASE_SECONDS = 5.0
 PAUSE_MAX_SECONDS = 600.0
 HEARTBEAT_SECONDS = 180.0
@@ -50,8 +50,8 @@ def pause_seconds(base_seconds: float, maximum_seconds: float, exponent: int) ->
 
 def concerns_responder(eviction: Eviction) -> bool:
     """Whether the Eviction has a pod and its label gives this responder a part to play."""
-    role = eviction.metadata.labels.get(RESPONDER_NAME)
-    return eviction.spec.target.pod is not None and role in {"responder", "requester-responder"}
+    role = eviction.metadata.labels.get(DEFAULT_RESPONDER)
+    return eviction.spec.target.pod is not None and role in {Role.RESPONDER, Role.BOTH}
 
 
 def label_changed(key: str, old: Mapping[str, str], new: Mapping[str, str]) -> bool:
@@ -108,12 +108,12 @@ def _own_entry(eviction: Eviction) -> ResponderStatus | None:
     """The entry to fill, None unless it is this responder's turn and it has not completed."""
     status = eviction.status
     active = any(
-        entry.name == RESPONDER_NAME and entry.state == "Active"
+        entry.name == DEFAULT_RESPONDER and entry.state == State.ACTIVE
         for entry in status.target_responders
     )
     if not active or status.observed_generation is None or not concerns_responder(eviction):
         return None
-    entry = next((item for item in status.responders if item.name == RESPONDER_NAME), None)
+    entry = next((item for item in status.responders if item.name == DEFAULT_RESPONDER), None)
     return None if entry is None or entry.completion_time is not None else entry
 
 

@@ -11,11 +11,11 @@ from typing import assert_never
 
 from msgspec import structs
 
+from evictd.core.decision.pods import critical
 from evictd.core.duty.imperative import (
     HEARTBEAT_SECONDS,
     PAUSE_BASE_SECONDS,
     PAUSE_MAX_SECONDS,
-    RESPONDER_NAME,
     pause_seconds,
 )
 from evictd.core.duty.outcomes import StopOutcome, StopResult
@@ -31,6 +31,7 @@ from evictd.core.duty.state import (
 )
 from evictd.core.effects import Publish, Retract, Stop, Tick, WakeAt
 from evictd.core.moments import Now
+from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
 from evictd.core.rules import Mode, Rules
 from evictd_schemas import Eviction, Pod, PodReference, Report, Stopped, topics
 
@@ -50,8 +51,8 @@ def respond(rules: Rules, duty: Duty, given: Given | Tick, now: Now) -> Step:
             if eviction is None:
                 return _dismissed(rules, duty, now)
             return _assigned(rules, duty, eviction, now)
-        case Listed(pod=pod):
-            return _listed(rules, duty, pod, now)
+        case Listed(uid=uid, pod=pod):
+            return _listed(rules, duty, uid, pod, now)
         case StopEnded(uid=uid, outcome=outcome):
             return _ended(rules, duty, uid, outcome, now)
         case Tick():
@@ -87,15 +88,15 @@ def _dismissed(rules: Rules, duty: Duty, now: Now) -> Step:
     return Duty(), _retracted(rules, duty)
 
 
-def _listed(rules: Rules, duty: Duty, pod: Pod | None, now: Now) -> Step:
+def _listed(rules: Rules, duty: Duty, uid: str, pod: Pod | None, now: Now) -> Step:
     """Only a uid that a runtime of this machine has listed is ours; of others nothing is said."""
-    if duty.phase is not Phase.LOOKING or not duty.active:
-        return duty, ()
     target = duty.target
-    if pod is None or target is None or pod.uid != target.uid:
-        if duty.pod is None:
-            return _standing(rules, _paused(duty, now), now)
-        pod = duty.pod  # it was listed before: the runtime itself tells that it has gone
+    if duty.phase is not Phase.LOOKING or not duty.active or target is None or target.uid != uid:
+        return duty, ()
+    # A life that was listed before and is not now: the runtime itself tells that it has gone.
+    pod = duty.pod if pod is None else pod
+    if pod is None or pod.uid != uid:
+        return _standing(rules, _paused(duty, now), now)
     return _begun(rules, structs.replace(duty, pod=pod), pod, now)
 
 
@@ -118,11 +119,15 @@ def _begun(rules: Rules, duty: Duty, pod: Pod, now: Now) -> Step:
 
 
 def _ended(rules: Rules, duty: Duty, uid: str, outcome: StopOutcome, now: Now) -> Step:
-    """What is down because of us is written down; what is not is tried again."""
+    """What is down because of us is written down; what is not is tried again. An end counts also in
+    the pause after a failure: of two stops one may fail while the other still runs."""
     target = duty.target
-    if duty.phase is not Phase.STOPPING or target is None or target.uid != uid:
+    begun = duty.phase not in (Phase.IDLE, Phase.DONE) and duty.pod is not None
+    if not begun or target is None or target.uid != uid:
         return duty, ()
     if not outcome.ended:
+        if duty.phase is not Phase.STOPPING:
+            return duty, ()
         signalled = outcome.result is StopResult.FAILED
         why = f"{target.namespace}/{target.name}: {outcome.why}"
         duty = _failed(duty, why, now, signalled=signalled)
@@ -282,7 +287,7 @@ def _retracted(rules: Rules, duty: Duty) -> tuple[Effect, ...]:
 def _report_topic(rules: Rules, duty: Duty) -> str:
     assert duty.eviction is not None  # noqa: S101 - only an assigned duty reports
     metadata = duty.eviction.metadata
-    domain, _, key = RESPONDER_NAME.partition("/")
+    domain, _, key = DEFAULT_RESPONDER.partition("/")
     return topics.REPORT.at(
         rules.node, namespace=metadata.namespace, name=metadata.name, domain=domain, key=key
     )
@@ -299,7 +304,7 @@ def _refusal(pod: Pod) -> str | None:
     """Never a critical or protected workload, even if all others have let it pass. [design, law
     9]"""
     name = f"{pod.namespace}/{pod.name}"
-    if pod.critical:
+    if critical(pod):
         return f"{name}: it is critical"
     if pod.protected:
         return f"{name}: it is protected" + (

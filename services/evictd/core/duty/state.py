@@ -5,9 +5,9 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from evictd.core.duty.imperative import RESPONDER_NAME
 from evictd.core.duty.outcomes import StopOutcome
 from evictd.core.effects import BusEffect, Stop
+from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, State
 from evictd_schemas import Eviction, Pod, PodReference, Report
 
 
@@ -58,11 +58,11 @@ class Duty(Struct, frozen=True, kw_only=True):
             return False
         status = self.eviction.status
         ours = any(
-            entry.name == RESPONDER_NAME and entry.state == "Active"
+            entry.name == DEFAULT_RESPONDER and entry.state == State.ACTIVE
             for entry in status.target_responders
         )
         recorded = any(
-            entry.name == RESPONDER_NAME and entry.completion_time is not None
+            entry.name == DEFAULT_RESPONDER and entry.completion_time is not None
             for entry in status.responders
         )
         return ours and not recorded
@@ -75,8 +75,10 @@ class Assigned(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Listed(Struct, frozen=True, kw_only=True, tag=True):
-    """The answer to `Look`: the pod as a runtime of this machine lists it, None when none does."""
+    """The answer to `Look` for a uid: the pod as a runtime of this machine lists it, None when none
+    does."""
 
+    uid: str
     pod: Pod | None
 
 

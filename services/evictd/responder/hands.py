@@ -1,0 +1,100 @@
+"""The responder's hands: finding a life among the runtimes, and stopping it once.
+
+It knows no Eviction and no bus. One runtime that hangs never holds up what another one has.
+"""
+
+from collections.abc import Sequence
+
+import anyio
+import structlog
+from msgspec import structs
+
+from evictd.core.duty import StopOutcome, StopResult
+from evictd.core.errors import EvictdError
+from evictd.runtimes import Listing, Runtime
+from evictd_schemas import Pod, PodReference, PodStatistics
+
+LOOK_SECONDS = 10.0
+"""For the listing of one runtime; its own time-outs are shorter."""
+HOMES_MAX = 10_000
+"""Lives whose runtime is remembered; beyond it all are forgotten and every runtime is asked."""
+WEIGHTS = {
+    StopResult.GONE: 0,
+    StopResult.REFUSED: 1,
+    StopResult.FAILED: 2,
+    StopResult.OTHER_UID: 3,
+    StopResult.NOT_FOUND: 4,
+}
+"""Of the answers of several runtimes the first in this order counts: one that had it knows best."""
+
+log = structlog.get_logger(__name__)
+
+
+class Hands:
+    """All runtimes of this machine."""
+
+    def __init__(self, runtimes: Sequence[Runtime]) -> None:
+        self._runtimes = tuple(runtimes)
+        self._homes: dict[str, Runtime] = {}
+        self._problems: dict[str, str] = {}
+
+    async def look(self, pod: PodReference, statistics: PodStatistics | None) -> Pod | None:
+        """The life as its runtime lists it, with the last figures known of it; None when no runtime
+        lists it now. The first that has it answers."""
+        found: list[Pod] = []
+
+        async def ask(runtime: Runtime) -> None:
+            listed = _find(await self._listing(runtime), pod)
+            if listed is not None:
+                self._remember(pod.uid, runtime)
+                found.append(listed)
+                tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            for runtime in self._runtimes:
+                tasks.start_soon(ask, runtime)
+        return structs.replace(found[0], stats=statistics) if found else None
+
+    async def stop(self, pod: PodReference, grace_seconds: int | None) -> StopOutcome:
+        """By the runtime that listed it; after a restart, by whichever still has it."""
+        home = self._homes.get(pod.uid)
+        if home is not None:
+            return await home.stop(pod, grace_seconds)
+        outcomes: list[StopOutcome] = []
+
+        async def ask(runtime: Runtime) -> None:
+            outcome = await runtime.stop(pod, grace_seconds)
+            outcomes.append(outcome)
+            if outcome.result in (StopResult.GONE, StopResult.REFUSED):
+                tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            for runtime in self._runtimes:
+                tasks.start_soon(ask, runtime)
+        nothing = StopOutcome(result=StopResult.NOT_FOUND)
+        return min(outcomes, key=lambda outcome: WEIGHTS[outcome.result], default=nothing)
+
+    async def _listing(self, runtime: Runtime) -> Listing:
+        """What it lists; a runtime that fails lists nothing, and that is said once."""
+        problem = ""
+        listing = Listing(complete=False)
+        try:
+            with anyio.fail_after(LOOK_SECONDS):
+                listing = await runtime.list()
+        except TimeoutError:
+            problem = f"no listing in {LOOK_SECONDS:g} s"
+        except EvictdError as error:
+            problem = str(error)
+        if problem and problem != self._problems.get(runtime.name):
+            log.warning("a runtime lists nothing", runtime=runtime.name, problem=problem)
+        self._problems[runtime.name] = problem
+        return listing
+
+    def _remember(self, uid: str, runtime: Runtime) -> None:
+        if len(self._homes) >= HOMES_MAX:
+            self._homes.clear()
+        self._homes[uid] = runtime
+
+
+def _find(listing: Listing, pod: PodReference) -> Pod | None:
+    return next((found.pod for found in listing.workloads if found.reference == pod), None)

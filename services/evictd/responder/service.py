@@ -1,0 +1,227 @@
+"""The built-in responder as a worker: deliveries into the inbox, the step, stops on the machine.
+
+It decides nothing, `core.duty` does. A stop is a task of its own, so that a hard one never waits
+for a soft one. It serves its home node only. [contract 2] [design, law 7]
+"""
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from evictd.core.duty import Assigned, Duty, Effect, Given, Listed, Look, StopEnded, respond
+from evictd.core.effects import Stop, Tick
+from evictd.core.moments import Now
+from evictd.core.problems import Problem
+from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
+from evictd.responder.errands import Errands
+from evictd.responder.hands import Hands
+from evictd.runtimes import Runtime
+from evictd.shell.bus import Delivery, Listing
+from evictd.shell.publisher import Publisher
+from evictd.shell.reception import Opened, Reception
+from evictd.shell.supervise import Outside, drive
+from evictd_schemas import Eviction, Observation, Order, PodStatistics, topics
+from evictd_schemas.topics import Place, Role
+
+EVICTIONS_MAX = 10_000
+"""Evictions held at once; further ones are counted and wait until they are delivered again."""
+
+
+class DefaultResponder:
+    """A listener of the bus, and the judge of `evictions` and `orders`. One key of its inbox is one
+    Eviction, `namespace/name`."""
+
+    role = Role.RESPONDER
+
+    def __init__(self, outside: Outside[Duty, Given, Effect], runtimes: Sequence[Runtime]) -> None:
+        self._outside = outside
+        self.publisher = Publisher(outside.bus, outside.epoch, self, outside.inbox.wake_at)
+        self.reception = Reception(Role.RESPONDER, self.publisher, outside.clock, _problems)
+        self.hands = Hands(runtimes)
+        self.errands = Errands(outside, self.publisher, runtimes)
+        self.duties: dict[str, Duty] = {}
+        """State of each Eviction, for whoever shows it."""
+        self.refused = 0
+        """Evictions beyond `EVICTIONS_MAX`."""
+        self._statistics: Mapping[str, PodStatistics] = {}
+        self._assigned: set[str] = set()
+        self._journalled: set[str] = set()
+        self._looking: set[tuple[str, str]] = set()
+        self._stopping: dict[tuple[str, str], list[float]] = {}
+        self._listed_orders: dict[str, Order] = {}
+        self._tasks: TaskGroup | None = None
+
+    @property
+    def filters(self) -> Sequence[str]:
+        """What it reads: Evictions, orders, the observation for last figures; and its own words of
+        former lives, so that it does not say them twice."""
+        node = self._outside.node
+        domain, _, key = DEFAULT_RESPONDER.partition("/")
+        return (
+            topics.EVICTION.everywhere(node),
+            topics.ORDER.everywhere(node),
+            topics.OBSERVATION.everywhere(node),
+            topics.REPORT.everywhere(node, domain=domain, key=key),
+            topics.ORDER_STATUS.everywhere(node),
+            topics.STOPPED.everywhere(node),
+        )
+
+    async def run(self) -> None:
+        """Serve until the inbox is closed or the task is cancelled; running stops are cut short
+        then and taken up again by the next life."""
+        self._journalled = {row.key for row in await self._outside.journal.rows()}
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            self._outside.bus.attach(self)
+            try:
+                await drive(self._step, Duty(), self._outside, self._perform, self.duties)
+            finally:
+                self._outside.bus.detach(self)
+                self._tasks = None
+                tasks.cancel_scope.cancel()
+
+    def deliver(self, delivery: Delivery) -> None:
+        """Open a message and put it where it belongs."""
+        opened = self.reception.open(delivery)
+        if opened is None:
+            return
+        kind = opened.place.kind
+        if kind is topics.EVICTION:
+            self._assign(opened)
+        elif kind is topics.OBSERVATION:
+            self._observe(opened.message)
+        elif kind is topics.ORDER:
+            self._receive_order(opened)
+        else:
+            self._remember(delivery.topic, opened)
+
+    def listed(self, listing: Listing) -> None:
+        """Orders of the list are taken up once our own answers to them are known. What an
+        authoritative list does not name is gone. [design, law 5]"""
+        for name, order in self._listed_orders.items():
+            self._order(name, order)
+        self._listed_orders = {}
+        if not listing.authoritative:
+            return
+        for key in (self._journalled | self.duties.keys()) - self._assigned:
+            self._outside.inbox.feed(key, Assigned(eviction=None))
+
+    def _assign(self, opened: Opened) -> None:
+        names = opened.place.names
+        key = f"{names['namespace']}/{names['name']}"
+        eviction: Eviction | None = opened.message
+        if eviction is None:
+            self._assigned.discard(key)
+        elif key not in self._assigned and len(self._assigned) >= EVICTIONS_MAX:
+            self.refused += 1
+            return
+        else:
+            self._assigned.add(key)
+        self._outside.inbox.feed(key, Assigned(eviction=eviction))
+
+    def _observe(self, observation: Observation | None) -> None:
+        """Statistics of each life, for the record of what was stopped."""
+        if observation is not None and observation.pods is not None:
+            self._statistics = {
+                pod.uid: pod.stats for pod in observation.pods if pod.stats is not None
+            }
+            self.errands.boot_id = observation.boot_id
+
+    def _receive_order(self, opened: Opened) -> None:
+        name, order = opened.place.names["name"], opened.message
+        self._listed_orders.pop(name, None)
+        if opened.listed and order is not None:
+            self._listed_orders[name] = order
+        else:
+            self._order(name, order)
+
+    def _order(self, name: str, order: Order | None) -> None:
+        if self._tasks is not None:
+            self.errands.take(name, order, self._tasks)
+
+    def _remember(self, topic: str, opened: Opened) -> None:
+        """Our own topics: what is there of a former life, and what the controller has cleared."""
+        if opened.message is None:
+            self.publisher.published.pop(topic, None)
+        elif opened.listed and topic not in self.publisher.published:
+            self._outside.epoch.raise_above(opened.message.epoch)
+            self.publisher.published[topic] = opened.message
+
+    def _step(
+        self, key: str, duty: Duty, given: Given | Tick, now: Now
+    ) -> tuple[Duty, Sequence[Effect]]:
+        del key
+        rules = self._outside.rules(self._outside.node)
+        return (duty, ()) if rules is None else respond(rules, duty, given, now)
+
+    async def _perform(self, key: str, effect: Effect) -> None:
+        match effect:
+            case Stop():
+                self._begin(partial(self._stop, key, effect))
+            case Look():
+                self._begin(partial(self._look, key, effect))
+            case _:
+                await self.publisher.perform(key, effect)
+
+    async def _stop(self, key: str, effect: Stop) -> None:
+        """Unless a stop for this key with no larger grace runs already: each step says so again."""
+        uid, grace_seconds = effect.pod.uid, effect.grace_seconds
+        grace = float("inf") if grace_seconds is None else float(grace_seconds)
+        running = self._stopping.setdefault((key, uid), [])
+        if any(other <= grace for other in running):
+            return
+        running.append(grace)
+        try:
+            outcome = await self.hands.stop(effect.pod, grace_seconds)
+        finally:
+            running.remove(grace)
+            if not running:
+                self._stopping.pop((key, uid), None)
+        given = StopEnded(uid=uid, outcome=outcome)
+        self._outside.inbox.feed(key, given, slot=(StopEnded, uid, outcome.result))
+
+    async def _look(self, key: str, effect: Look) -> None:
+        uid = effect.pod.uid
+        if (key, uid) in self._looking:
+            return
+        self._looking.add((key, uid))
+        try:
+            pod = await self.hands.look(effect.pod, self._statistics.get(uid))
+        finally:
+            self._looking.discard((key, uid))
+        self._outside.inbox.feed(key, Listed(uid=uid, pod=pod), slot=(Listed, uid))
+
+    def _begin(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        if self._tasks is not None:
+            self._tasks.start_soon(work)
+
+
+def _problems(place: Place[Any], message: Any) -> Sequence[Problem]:
+    """The rules about values of what the responder judges. [contract 3, Eviction, Order]"""
+    if isinstance(message, Eviction) and place.kind is topics.EVICTION:
+        return _eviction_problems(place, message)
+    if isinstance(message, Order) and place.kind is topics.ORDER and not message.uid:
+        return (Problem(field="uid", reason="it is empty"),)
+    return ()
+
+
+def _eviction_problems(place: Place[Any], eviction: Eviction) -> Sequence[Problem]:
+    metadata, pod = eviction.metadata, eviction.spec.target.pod
+    expected = {
+        "metadata.namespace": (metadata.namespace, place.names["namespace"]),
+        "metadata.name": (metadata.name, place.names["name"]),
+    }
+    problems = [
+        Problem(field=field, reason=f"{given!r} is not that of the topic, {wanted!r}")
+        for field, (given, wanted) in expected.items()
+        if given != wanted
+    ]
+    if not metadata.uid:
+        problems.append(Problem(field="metadata.uid", reason="it is empty"))
+    if pod is None or not pod.name or not pod.uid:
+        reason = "a pod with name and uid is needed"
+        problems.append(Problem(field="spec.target.pod", reason=reason))
+    return problems
