@@ -11,6 +11,9 @@ if str(ROOT) not in sys.path:
 
 from tests.conformance.cases import Case, cases  # noqa: E402 - the line above makes it importable
 
+SUPERSEDED = {"14-eviction-status::accept/first-write-may-prefill-inactive-entries"}
+"""A hole that file 16 closes: the two disagree on purpose, and the strict rule of 16 holds."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -24,5 +27,5 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case" not in metafunc.fixturenames:
         return
     folder = metafunc.config.getoption("vectors", default=None) or ROOT / "tests" / "vectors"
-    found: list[Case] = list(cases(Path(folder)))
+    found: list[Case] = [case for case in cases(Path(folder)) if case.id not in SUPERSEDED]
     metafunc.parametrize("case", found, ids=[case.id for case in found])
