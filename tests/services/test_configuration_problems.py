@@ -67,6 +67,17 @@ ERRORS = {
         "f:1:9: broker: 'mqtt://a:99999' has no port that can be; "
         "one is written like mqtt://host:1883"
     ),
+    "sources: {procPath: proc}": "f:1:21: sources.procPath: 'proc' is no absolute path",
+    "sources: {memory: {cgroup: pods}}": (
+        "f:1:28: sources.memory.cgroup: 'pods' is no absolute path"
+    ),
+    "sources: {intervalSeconds: 0.01}": (
+        "f:1:1: sources.minimumIntervalSeconds: "
+        "must be greater than 0 and not above intervalSeconds"
+    ),
+    "sources: {intervalSeconds: 1e999}": (
+        "f:1:28: sources.intervalSeconds: '1e999' is not a number"
+    ),
     "node: a/b": "f:1:7: node: 'a/b' cannot be a level of a topic: it holds one of / + #",
     "serve: ['']": "f:1:9: serve[0]: an empty pattern matches nothing",
     "hardRequesters: [mover]": (

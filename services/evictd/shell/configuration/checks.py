@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -17,10 +18,15 @@ from evictd.shell.configuration.lines import (
 )
 from evictd.shell.configuration.problems import KeyPath, Place, Problem
 from evictd_schemas.configuration import Configuration, NodeSettings
+from evictd_schemas.sources import Sources
 from evictd_schemas.topics import segment_problem
 
 NODES_MAX = 1000
 """Entries of `nodes`; each is compiled once a node."""
+PATHS = frozenset(
+    {"procPath", "cgroupPath", "cgroup", "nodefs", "imagefs", "containerfs", "socket", "parent"}
+)
+"""Keys of `sources` whose values are absolute paths."""
 NOWHERE = Place(source="defaults")
 
 Note = tuple[KeyPath, str]
@@ -62,6 +68,7 @@ def _scopes(configuration: Configuration) -> Iterator[tuple[KeyPath, NodeSetting
 def _errors(configuration: Configuration) -> Iterator[Note]:
     yield from _broker(configuration.broker)
     yield from _names(configuration)
+    yield from _sources(configuration.sources)
     for base, settings in _scopes(configuration):
         for path, text in _node(settings):
             yield _given(configuration, base, path), text
@@ -97,6 +104,25 @@ def _names(configuration: Configuration) -> Iterator[Note]:
     for index, pattern in enumerate(configuration.serve or ()):
         if not pattern:
             yield ("serve", index), "an empty pattern matches nothing"
+
+
+def _sources(sources: Sources) -> Iterator[Note]:
+    if sources.interval_seconds <= 0:
+        yield ("sources", "intervalSeconds"), "must be greater than 0"
+    if not 0 < sources.minimum_interval_seconds <= sources.interval_seconds:
+        text = "must be greater than 0 and not above intervalSeconds"
+        yield ("sources", "minimumIntervalSeconds"), text
+    for path, text in _leaves(("sources",), msgspec.to_builtins(sources)):
+        if path[-1] in PATHS and not text.startswith("/"):
+            yield path, f"{text!r} is no absolute path"
+
+
+def _leaves(path: KeyPath, value: Any) -> Iterator[tuple[KeyPath, Any]]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _leaves((*path, name), inner)
+    else:
+        yield path, value
 
 
 def _node(settings: NodeSettings) -> Iterator[Note]:

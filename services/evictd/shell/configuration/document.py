@@ -22,6 +22,9 @@ DEPTH_MAX = 32
 """Deeper than any key of ours, and far below the interpreter's own limit."""
 
 
+TOO_DEEP = "nested too deeply or repeated too often"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scalar:
     """A text; `plain` without quotes, so that it may also be a number, true, false or null."""
@@ -81,6 +84,8 @@ def parse(text: str, source: str) -> Node:
     except yaml.reader.ReaderError as error:
         sentence = f"character {error.character!r} is not allowed in YAML"
         raise _refusal(source, None, sentence) from None
+    except RecursionError:
+        raise _refusal(source, None, TOO_DEEP) from None
     if root is None:
         return Mapping(place=Place(source=source, line=1, column=1), entries=())
     return _Conversion(source).node(root, 0)
@@ -111,8 +116,7 @@ class _Conversion:
     def node(self, node: yaml.Node, depth: int) -> Node:
         self._count += 1
         if depth > DEPTH_MAX or self._count > NODES_MAX:
-            sentence = "nested too deeply or repeated too often"
-            raise _refusal(self._source, node.start_mark, sentence)
+            raise _refusal(self._source, node.start_mark, TOO_DEEP)
         place = _place(self._source, node.start_mark)
         match node:
             case yaml.MappingNode():

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from math import isfinite
 from typing import Any
 
 from msgspec import UNSET, inspect
@@ -15,7 +16,8 @@ from evictd.shell.configuration.document import Items, Mapping, Node, Scalar
 from evictd.shell.configuration.problems import KeyPath, Place, Problem, meant, path_text
 from evictd_schemas.configuration import Configuration, Signals
 
-INTEGER = re.compile(r"[-+]?[0-9]+")
+INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
+"""Fits 64 bits."""
 NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 TRUTHS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 """The only spellings of YAML 1.2."""
@@ -147,7 +149,7 @@ def _value(scalar: Scalar, kind: inspect.Type) -> Any:
             return TRUTHS.get(text, UNSET)
         case inspect.IntType() if plain and INTEGER.fullmatch(text):
             return int(text)
-        case inspect.FloatType() if plain and NUMBER.fullmatch(text):
+        case inspect.FloatType() if plain and NUMBER.fullmatch(text) and isfinite(float(text)):
             return float(text)
         case inspect.UnionType(types=types):
             tried = (_value(scalar, item) for item in types)
