@@ -152,6 +152,39 @@ def test_a_malformed_grace_is_told_once() -> None:
     assert [problem.code for problem in problems] == [Fault.MALFORMED_DURATION]
 
 
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        ("max(5%,100Mi)", 100 * 2**20),
+        ("max(50%, 1Ki)", 2**29),
+        ("min(10%,20Gi)", 107374182),
+        ("min(100Mi)", 100 * 2**20),
+    ],
+)
+def test_a_plain_host_may_take_the_greatest_or_the_least_of_several(text: str, amount: int) -> None:
+    (threshold,), problems = thresholds_of({MEMORY: text}, {}, {}, {}, expressions=True)
+    assert problems == ()
+    assert HOST.absolute(threshold.value, 2**30) == amount
+    assert value_text(threshold.value, MEMORY) == text
+    assert thresholds_of({MEMORY: text}, {}, {}, {})[1][0].code is Fault.MALFORMED_QUANTITY
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("max()", Fault.MALFORMED_QUANTITY),
+        ("max(5%,)", Fault.MALFORMED_QUANTITY),
+        ("max(5%,0)", Fault.NON_POSITIVE_QUANTITY),
+        ("max(5%,max(1,2))", Fault.MALFORMED_QUANTITY),
+        ("min(500%,1Gi)", Fault.PERCENTAGE_ABOVE_100),
+        ("avg(5%,1Gi)", Fault.MALFORMED_QUANTITY),
+    ],
+)
+def test_a_wrong_expression_is_refused(text: str, fault: Fault) -> None:
+    problems = thresholds_of({MEMORY: text}, {}, {}, {}, expressions=True)[1]
+    assert [problem.code for problem in problems] == [fault]
+
+
 def test_signals_of_ours_are_known_unless_only_the_kubelets_are() -> None:
     settings = {"swap.available": "10%"}
     assert thresholds_of(settings, {}, {}, {})[1] == ()

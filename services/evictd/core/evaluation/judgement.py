@@ -28,15 +28,14 @@ from evictd_schemas import Layout, Moment, Observation, SignalReading
 
 class Judgement(Struct, frozen=True, kw_only=True):
     """The outcome of one pass. `shown`: every threshold that is published, `met` and `due` keys of
-    thresholds. `unresolved`: what the next pass judges with minimum reclaim. `slept`: there was
-    a gap, so that this pass only observes and nothing is due yet."""
+    thresholds. `slept`: there was a gap, so that this pass only observes and nothing is due yet.
+    """
 
     shown: tuple[Threshold, ...]
     readings: dict[str, SignalReading]
     met: frozenset[str] = frozenset()
     met_with_reclaim: frozenset[str] = frozenset()
     due: tuple[str, ...] = ()
-    unresolved: tuple[str, ...] = ()
     fresh_signals: frozenset[str] = frozenset()
     first_observed: dict[str, Moment] = {}
     last_observed: dict[ConditionType, Moment] = {}
@@ -69,15 +68,12 @@ def judge(rules: Rules, watch: Watch, observation: Observation) -> Judgement:
     conditions = last_observed(
         conditions_of([threshold.signal for threshold in met]), watch.last_observed, now
     )
-    graced = tuple(key_of(item) for item in due(met, key_of, observed, now))
-    still = tuple(key_of(item) for item in unresolved if key_of(item) in observed)
     return Judgement(
         shown=shown,
         readings=readings,
         met=frozenset(observed),
         met_with_reclaim=_keys(measure.met(shown, readings, reclaim=True)),
-        due=() if slept else graced,
-        unresolved=still if slept else graced,
+        due=() if slept else tuple(key_of(item) for item in due(met, key_of, observed, now)),
         fresh_signals=frozenset() if slept else _fresh(readings, watch),
         first_observed=observed,
         last_observed=conditions,
@@ -101,7 +97,6 @@ def judge_again(rules: Rules, watch: Watch, observation: Observation) -> Judgeme
         met=_keys(measure.met(shown, readings)),
         met_with_reclaim=_keys(measure.met(shown, readings, reclaim=True)),
         due=watch.unresolved,
-        unresolved=watch.unresolved,
         fresh_signals=_fresh(readings, watch),
         first_observed=watch.first_observed,
         last_observed=watch.last_observed,

@@ -101,8 +101,7 @@ def _after_pass(
         ),
         first_observed=judgement.first_observed,
         last_observed=judgement.last_observed,
-        unresolved=judgement.unresolved,
-        reclaimed=None,
+        unresolved=judgement.due,
     )
 
 

@@ -3,7 +3,8 @@
 [kubelet-eviction 3.2, 3.3]
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -13,12 +14,22 @@ from evictd.core.problems import Problem
 from evictd.core.signals import durations, percentages, quantities
 from evictd.core.signals.layouts import with_allocatable
 from evictd.core.signals.names import SIGNALS
-from evictd.core.signals.thresholds import Amount, Share, Threshold, Value
+from evictd.core.signals.thresholds import (
+    Amount,
+    Largest,
+    Share,
+    Smallest,
+    Threshold,
+    Value,
+)
 
 ENFORCED_PODS = "pods"
 """The key of `enforceNodeAllocatable` that copies memory thresholds to the allocatable signal."""
 SWITCHED_OFF = ("0%", "100%")
 """Exactly these texts drop the entry: that is how a signal is switched off."""
+
+
+_EXPRESSION = re.compile(r"(max|min)\(([^()]+)\)")
 
 
 class Fault(StrEnum):
@@ -80,13 +91,15 @@ def thresholds_of(
     *,
     enforced: Collection[str] = (),
     signals: Collection[str] = SIGNALS,
+    expressions: bool = False,
 ) -> tuple[tuple[Threshold, ...], tuple[SettingProblem, ...]]:
     """Thresholds and all that is wrong, in the order in which the kubelet would stumble over it.
 
     The kubelet ends at the first problem. Thresholds are whole only if there is none: hard ones,
     soft ones, then the copies for allocatable memory. `signals`: the names that are known.
+    `expressions`: a line may also be `max(5%,100Mi)` or `min(10%,20Gi)`.
     """
-    reading = _Reading(signals)
+    reading = _Reading(signals, line_of if expressions else value_of)
     hard_values = reading.lines(HARD, hard)
     soft_values = reading.lines(SOFT, soft)
     graces = reading.graces(grace)
@@ -114,19 +127,37 @@ def thresholds_of(
 
 def value_of(text: str) -> Value | Fault | None:
     """The value of a line; None where the text switches the signal off."""
-    if text in SWITCHED_OFF:
-        return None
-    if text.endswith("%"):
-        share = share_of(text)
-        if isinstance(share, Fault):
-            return share
-        if share.fraction < 0:
-            return Fault.NEGATIVE_PERCENTAGE
-        return Fault.PERCENTAGE_ABOVE_100 if share.fraction > 1 else share
-    amount = amount_of(text)
-    if isinstance(amount, Fault):
-        return amount
-    return amount if amount.quantity > 0 else Fault.NON_POSITIVE_QUANTITY
+    return None if text in SWITCHED_OFF else _line(text)
+
+
+def line_of(text: str) -> Value | Fault | None:
+    """The value of a line of a plain host, which may name several and take the greatest or the
+    least of them. [design, two profiles]"""
+    expression = _EXPRESSION.fullmatch(text)
+    if expression is None:
+        return value_of(text)
+    parts: list[Amount | Share] = []
+    for part in expression[2].split(","):
+        value = _line(part.strip())
+        if isinstance(value, Fault):
+            return value
+        parts.append(value)
+    choose = Largest if expression[1] == "max" else Smallest
+    return choose(of=tuple(parts), text=text)
+
+
+def _line(text: str) -> Amount | Share | Fault:
+    if not text.endswith("%"):
+        amount = amount_of(text)
+        if isinstance(amount, Fault):
+            return amount
+        return amount if amount.quantity > 0 else Fault.NON_POSITIVE_QUANTITY
+    share = share_of(text)
+    if isinstance(share, Fault):
+        return share
+    if share.fraction < 0:
+        return Fault.NEGATIVE_PERCENTAGE
+    return Fault.PERCENTAGE_ABOVE_100 if share.fraction > 1 else share
 
 
 def reclaim_of(text: str) -> Value | Fault:
@@ -192,8 +223,11 @@ def _elements(uses: Iterable[str]) -> Iterator[str]:
 class _Reading:
     """One reading of the settings, with the problems met so far."""
 
-    def __init__(self, signals: Collection[str]) -> None:
+    def __init__(
+        self, signals: Collection[str], value_of_line: Callable[[str], Value | Fault | None]
+    ) -> None:
         self._signals = signals
+        self._value_of_line = value_of_line
         self.problems: list[SettingProblem] = []
 
     def refuse(self, setting: str, signal: str, fault: Fault) -> None:
@@ -202,7 +236,7 @@ class _Reading:
     def lines(self, setting: str, entries: Mapping[str, str]) -> dict[str, Value]:
         values: dict[str, Value] = {}
         for signal, text in self._known(setting, entries):
-            value = value_of(text)
+            value = self._value_of_line(text)
             if isinstance(value, Fault):
                 self.refuse(setting, signal, value)
             elif value is not None:
