@@ -1,122 +1,37 @@
 """The built-in responder's step, told as what it is given and what it asks for."""
 
-from datetime import UTC, datetime, timedelta
-
 import msgspec
 import pytest
-from hypothesis import given as examples
-from hypothesis import strategies as st
+import timedelta
 from msgspec import structs
+from tests.core.duty.stage import (
+    GONE,
+    POD,
+    REPORT_TOPIC,
+    START,
+    UID,
+    Responder,
+    eviction,
+    only,
+    report,
+    stopping,
+)
 
 from evictd.core.duty import (
     Assigned,
     Duty,
-    Effect,
-    Given,
     Listed,
     Look,
-    Phase,
     StopEnded,
     StopOutcome,
     StopResult,
-    respond,
 )
 from evictd.core.effects import Publish, Retract, Stop, Tick, WakeAt
-from evictd.core.moments import Now
-from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
 from evictd.core.rules import Mode, Rules
 from evictd_schemas import (
-    Eviction,
-    EvictionSpec,
-    EvictionStatus,
-    MemoryStatistics,
-    Metadata,
     Pod,
-    PodStatistics,
-    PodTarget,
-    Reason,
-    Report,
-    ResponderStatus,
     Stopped,
-    Target,
-    TargetResponder,
 )
-
-UID = "0d9f6a52-3a52-4f0e-9a43-1c8f6f2f2a11"
-START = datetime(2026, 1, 1, tzinfo=UTC)
-ACT = Rules(node="edge-7", mode=Mode.ACT)
-POD = Pod(
-    namespace="shop",
-    name="web",
-    uid=UID,
-    runtime_id="3fa9",
-    termination_grace_period_seconds=30,
-    depends_on=("shop/db",),
-    restore="never",
-    stats=PodStatistics(memory=MemoryStatistics(working_set_bytes=512)),
-)
-GONE = StopOutcome(result=StopResult.GONE, why="exit code 143")
-REPORT_TOPIC = (
-    "evictd/v1/edge-7/evictions/shop/web-0d9f6a52/responders/imperative-eviction.k8s.io/evictor"
-)
-
-
-def eviction(
-    state: str = "Active", grace: int | None = None, kind: str = "Soft", *, dry_run: bool = False
-) -> Eviction:
-    """An Eviction of shop/web with the default responder in a state."""
-    return Eviction(
-        metadata=Metadata(namespace="shop", name="web-0d9f6a52", uid="eviction-1"),
-        spec=EvictionSpec(target=Target(pod=PodTarget(name="web", uid=UID))),
-        status=EvictionStatus(
-            observed_generation=1,
-            target_responders=(TargetResponder(name=DEFAULT_RESPONDER, priority=100, state=state),),
-            responders=(ResponderStatus(name=DEFAULT_RESPONDER, start_time=START),),
-            node="edge-7",
-            grace_period_seconds=grace,
-            reason=Reason(signal="memory.available"),
-            type=kind,
-            dry_run=dry_run,
-        ),
-    )
-
-
-class Responder:
-    """One duty, fed step by step."""
-
-    def __init__(self, rules: Rules = ACT) -> None:
-        self.rules = rules
-        self.duty = Duty()
-        self.seconds = 1000.0
-
-    def __call__(self, given: Given | Tick, after: float = 0.0) -> tuple[Effect, ...]:
-        self.seconds += after
-        now = Now(boot_seconds=self.seconds, utc=START + timedelta(seconds=self.seconds))
-        self.duty, effects = respond(self.rules, self.duty, given, now)
-        return effects
-
-
-def only(effects: tuple[Effect, ...], kind: type) -> list[object]:
-    """The effects of one kind."""
-    return [effect for effect in effects if isinstance(effect, kind)]
-
-
-def report(effects: tuple[Effect, ...]) -> Report:
-    """The one report among the effects."""
-    (found,) = (
-        effect.message
-        for effect in effects
-        if isinstance(effect, Publish) and isinstance(effect.message, Report)
-    )
-    return found
-
-
-def stopping(
-    responder: Responder, grace: int | None = None, *, dry_run: bool = False
-) -> tuple[Effect, ...]:
-    """Bring it to the point where the stop runs."""
-    responder(Assigned(eviction=eviction(grace=grace, dry_run=dry_run)))
-    return responder(Listed(uid=UID, pod=POD))
 
 
 def test_an_active_entry_makes_it_look_for_the_pod_and_then_report_before_it_stops() -> None:
@@ -369,44 +284,3 @@ def test_the_duty_survives_the_journal() -> None:
     responder = Responder()
     stopping(responder)
     assert msgspec.json.decode(msgspec.json.encode(responder.duty), type=Duty) == responder.duty
-
-
-outcomes = st.sampled_from(list(StopResult)).map(lambda result: StopOutcome(result=result, why="x"))
-givens = st.one_of(
-    st.builds(
-        Assigned,
-        eviction=st.one_of(
-            st.none(),
-            st.builds(
-                eviction,
-                state=st.sampled_from(["Active", "Inactive", "Canceled", "Interrupted"]),
-                grace=st.sampled_from([None, 0, 10, 600]),
-                dry_run=st.booleans(),
-            ),
-        ),
-    ),
-    st.sampled_from([Listed(uid=UID, pod=POD), Listed(uid=UID, pod=None), Tick()]),
-    st.sampled_from([Listed(uid=UID, pod=structs.replace(POD, protected=True))]),
-    outcomes.map(lambda outcome: StopEnded(uid=UID, outcome=outcome)),
-)
-
-
-@examples(
-    st.sampled_from(list(Mode)), st.lists(st.tuples(givens, st.sampled_from([0, 1, 200, 900])))
-)
-def test_whatever_comes_in_whatever_order(mode: Mode, story: list[tuple[Given, float]]) -> None:
-    """A stop needs `act`, a taken-up pod and a report of no return; DONE is never left by
-    itself."""
-    responder = Responder(Rules(node="edge-7", mode=mode))
-    for given, after in story:
-        before = responder.duty
-        effects = responder(given, after)
-        if only(effects, Stop):
-            assert mode is Mode.ACT
-            assert responder.duty.phase is Phase.STOPPING
-            assert responder.duty.pod is not None
-            assert not responder.duty.pod.protected
-            assert responder.duty.report is not None
-            assert responder.duty.report.point_of_no_return
-        if before.phase is Phase.DONE and not isinstance(given, Assigned):
-            assert responder.duty.phase is Phase.DONE
