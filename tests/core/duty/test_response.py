@@ -1,8 +1,9 @@
 """The built-in responder's step, told as what it is given and what it asks for."""
 
+from datetime import timedelta
+
 import msgspec
 import pytest
-import timedelta
 from msgspec import structs
 from tests.core.duty.stage import (
     GONE,
