@@ -47,8 +47,8 @@ def rank(profile: Profile, signal: str, layout: Layout, pods: Sequence[Pod]) -> 
         return ()
     parts = parts_measured(layout).get(signal, ())
     places = [place(profile, resource, parts, pod) for pod in pods]
-    comparators = _comparators(profile, resource)
-    return tuple(sorted(places, key=lambda item: [by(item) for by in comparators]))
+    applied = comparators(profile, resource)
+    return tuple(sorted(places, key=lambda item: [by(item) for by in applied]))
 
 
 def place(profile: Profile, resource: Resource, parts: Collection[DiskPart], pod: Pod) -> Place:
@@ -150,7 +150,7 @@ def by_youth(item: Place) -> Key:
     return (0.0 if started is None else -started.timestamp(),)
 
 
-def _comparators(profile: Profile, resource: Resource) -> tuple[Comparator, ...]:
+def comparators(profile: Profile, resource: Resource) -> tuple[Comparator, ...]:
     """Applied in order, later ones only break ties."""
     if profile.priority_first:
         return (by_priority, by_having_statistics, by_exceeding, by_freed, by_youth)
