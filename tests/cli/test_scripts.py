@@ -26,19 +26,20 @@ def checkout(tmp_path: Path) -> Path:
 @pytest.fixture
 def sh(checkout: Path, tmp_path: Path) -> Script:
     """Run shell with the functions of the scripts, finding only the commands that it is given."""
-    tools = tmp_path / "tools"
+    tools, fakes = tmp_path / "tools", tmp_path / "fakes"
     tools.mkdir()
+    fakes.mkdir()  # apart from the links: writing through one would replace the machine's own
     for name in ("cat", "cksum", "id", "basename", "sh"):
         (tools / name).symlink_to(shutil.which(name) or name)
 
     def call(line: str, **commands: str) -> subprocess.CompletedProcess[str]:
         for name, text in commands.items():
-            (tools / name).write_text(f"#!/bin/sh\n{text}\n")
-            (tools / name).chmod(0o755)
+            (fakes / name).write_text(f"#!/bin/sh\n{text}\n")
+            (fakes / name).chmod(0o755)
         return subprocess.run(
             ["/bin/sh", "-euc", f". deploy/environment.sh; {line}"],
             cwd=checkout,
-            env={"PATH": str(tools), "HOME": str(tmp_path)},
+            env={"PATH": f"{fakes}:{tools}", "HOME": str(tmp_path)},
             capture_output=True,
             text=True,
             check=False,
