@@ -7,7 +7,6 @@ from tests.conformance.pods import pod_of
 from tests.conformance.signals_operations import (
     START,
     readings_given,
-    threshold_of,
     thresholds_given,
     time_of,
 )
@@ -48,12 +47,10 @@ def grace_met(given: Given) -> dict[str, Any]:
 
 
 def updated_stats(given: Given) -> dict[str, Any]:
-    updated = timing.with_updated_readings(
-        [threshold_of(item) for item in given["thresholds"]],
-        readings_given(given["observations"]),
-        readings_given(given["last"]),
-    )
-    return {"updated_signals": [threshold.signal for threshold in updated]}
+    readings, last = readings_given(given["observations"]), readings_given(given["last"])
+    signals = [threshold.signal for threshold in thresholds_given(given["thresholds"])]
+    updated = [name for name in signals if timing.updated(readings.get(name), last.get(name))]
+    return {"updated_signals": updated}
 
 
 def conditions_last(given: Given) -> dict[str, Any]:

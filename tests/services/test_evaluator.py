@@ -63,12 +63,6 @@ class Ear:
         ]
 
 
-def rules_of(node: str) -> Rules | None:
-    if node == "nobody":
-        return None
-    return Rules(node=node, profile=KUBELET, thresholds=(HARD, SOFT), transition_seconds=60)
-
-
 def observation(
     available: float,
     sequence: int,
@@ -100,6 +94,13 @@ class Bench:
         self.ear = Ear()
         self.epoch = Epoch(1000)
         self.clock = LoopClock()
+        self.elsewhere = {"nobody"}
+        """Nodes that another evaluator serves."""
+
+    def rules_of(self, node: str) -> Rules | None:
+        if node in self.elsewhere:
+            return None
+        return Rules(node=node, profile=KUBELET, thresholds=(HARD, SOFT), transition_seconds=60)
 
     def observe(self, available: float, sequence: int, **fields: Any) -> None:
         node = fields.get("node", "edge")
@@ -117,7 +118,7 @@ class Bench:
             clock=self.clock,
             journal=MemoryJournal(),
             run_blocking=inline,
-            rules=rules_of,
+            rules=self.rules_of,
         )
         worker = Evaluator(outside)
         task = asyncio.create_task(worker.run())
@@ -287,6 +288,21 @@ async def test_a_node_without_rules_is_not_served(bench: Bench) -> None:
         await settle()
         assert evaluator.watches == {}
         assert bench.ear.events() == []
+
+
+async def test_a_node_that_gets_an_evaluator_of_its_own_is_left_to_it(
+    bench: Bench,
+) -> None:
+    async with bench.evaluator() as evaluator:
+        bench.observe(GI / 2, 1, node="far")
+        await settle()
+        bench.elsewhere.add("far")
+        bench.observe(GI / 2, 2, node="far")
+        await settle()
+        assert evaluator.watches == {}
+        assert evaluator.publisher.published == {}
+        assert topics.PRESSURE.at("far") in bench.router.retained
+        assert evaluator.figures()["nodes"] == 0
 
 
 async def test_at_most_a_hundred_nodes_are_served(bench: Bench) -> None:

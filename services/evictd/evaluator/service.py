@@ -3,7 +3,7 @@
 [design, way of the data]
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evictd.core.effects import Asked, BusEffect, Tick
@@ -64,6 +64,14 @@ class Evaluator:
         finally:
             self._outside.bus.detach(self)
 
+    def figures(self) -> Mapping[str, float]:
+        """For the status of the process."""
+        return {
+            "nodes": len(self.watches),
+            "refused": self.refused,
+            "rejected": self.reception.rejected,
+        }
+
     def deliver(self, delivery: Delivery) -> None:
         """Open a message and put it into the inbox of its node."""
         place = topics.place(delivery.topic)
@@ -109,6 +117,8 @@ class Evaluator:
     def _serves(self, node: str) -> bool:
         """Whether the node is ours to judge, and room for it."""
         if self._outside.rules(node) is None:
+            if node in self._nodes:
+                self._outside.inbox.feed(node, Tick())
             return False
         if node not in self._nodes and len(self._nodes) >= NODES_MAX:
             self.refused += 1
@@ -119,10 +129,12 @@ class Evaluator:
     def _forget(self, node: str) -> None:
         self._held.pop(node, None)
         self._nodes.discard(node)
+        self.publisher.published.pop(topics.PRESSURE.at(node), None)
 
     def _step(self, node: str, watch: Watch, given: Given, now: Now) -> tuple[Watch, Asked]:
         rules = self._outside.rules(node)
-        if rules is None:
+        if rules is None:  # another evaluator serves it now
+            self._forget(node)
             return Watch(), ()
         if isinstance(given, Tick) and node != self._outside.node and silent(watch, now):
             self._forget(node)

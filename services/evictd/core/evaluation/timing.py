@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from evictd.core.moments import elapsed_seconds
-from evictd.core.signals.thresholds import Readings, Threshold
+from evictd.core.signals.thresholds import Threshold
 from evictd_schemas import Moment, SignalReading
 
 K = TypeVar("K")
@@ -59,17 +59,6 @@ def updated(reading: SignalReading | None, last: SignalReading | None) -> bool:
     if reading is None:
         return False
     return last is None or _newer(reading.time, last.time)
-
-
-def with_updated_readings(
-    thresholds: Iterable[Threshold], readings: Readings, last: Readings
-) -> tuple[Threshold, ...]:
-    """The thresholds that are backed by newer statistics than the last pass. [4: 12]"""
-    return tuple(
-        threshold
-        for threshold in thresholds
-        if updated(readings.get(threshold.signal), last.get(threshold.signal))
-    )
 
 
 def _newer(time: datetime | None, last_time: datetime | None) -> bool:
