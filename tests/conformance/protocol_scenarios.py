@@ -10,9 +10,11 @@ from typing import Any
 import msgspec
 from tests.conformance.protocol_objects import NAMESPACE, at, pod_of, read, seconds_of, time_of
 
+from evictd.core.admission.statuses import status_problems
 from evictd.core.effects import Tick, WakeAt
 from evictd.core.moments import Now
-from evictd.core.protocol.advance import advance
+from evictd.core.problems import Problem
+from evictd.core.protocol.advance import advance, writes
 from evictd.core.protocol.case import Case
 from evictd.core.protocol.inputs import (
     ControllerRules,
@@ -27,7 +29,16 @@ from evictd.core.protocol.intake import taken, target_of
 from evictd.core.protocol.naming import next_number
 from evictd.core.protocol.policy import UPSTREAM
 from evictd.core.rules import Mode
-from evictd_schemas import Condition, Eviction, EvictionRequest, Metadata, Moment, Pod, Report
+from evictd_schemas import (
+    Condition,
+    Eviction,
+    EvictionRequest,
+    EvictionStatus,
+    Metadata,
+    Moment,
+    Pod,
+    Report,
+)
 
 Action = Mapping[str, Any]
 
@@ -67,6 +78,7 @@ class Story:
 
     def work(self, uid: str) -> None:
         """Let the controller settle one target; only its effects show when it wants to look."""
+        self.admit(uid)
         case, asked = advance(self.rules(uid), self.cases[uid], Tick(), self.now)
         self.looks.pop(uid, None)
         for effect in asked:
@@ -75,6 +87,16 @@ class Story:
         self.cases[uid] = case
         if case == Case():
             del self.cases[uid]
+
+    def admit(self, uid: str) -> None:
+        """Every write of the controller passes the rules of admission."""
+        before = self.cases[uid]
+        for after in writes(self.rules(uid), before, self.now):
+            stored = {item.metadata.uid: item.status for item in before.evictions}
+            for item in after.evictions:
+                old = stored.get(item.metadata.uid, EvictionStatus())
+                assert not [*status_problems(old, item.status, self.now.utc)]
+            before = after
 
     def tell(self, uid: str, given: Given) -> None:
         """Hand something in without letting the controller act on it yet."""
@@ -196,6 +218,21 @@ class Story:
         )
         self.tell(uid, given)
         assert (self.cases[uid] == before) == action.get("refused", False)
+        assert bool(self.problems(eviction, action)) == action.get("refused", False)
+
+    def problems(self, eviction: Eviction, action: Action) -> list[Problem]:
+        """What admission says of the entry that a responder writes."""
+        written = {key: action[key] for key in action if key.endswith("Time") or key == "message"}
+        entries = tuple(
+            msgspec.structs.replace(
+                entry, **{snake(key): time_or_text(value) for key, value in written.items()}
+            )
+            if entry.name == action["responder"]
+            else entry
+            for entry in eviction.status.responders
+        )
+        status = msgspec.structs.replace(eviction.status, responders=entries)
+        return [*status_problems(eviction.status, status, self.now.utc)]
 
     def told(self) -> dict[str, Any]:
         """What the store shows now."""
@@ -260,6 +297,16 @@ def _eviction(case: Case, eviction: Eviction) -> dict[str, Any]:
         "owners": sorted(owners),
         "observedGeneration": status.observed_generation,
     }
+
+
+def snake(key: str) -> str:
+    """A field's name in Python."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key)
+
+
+def time_or_text(value: float | str) -> Any:
+    """The value of a written field."""
+    return value if isinstance(value, str) else at(value)
 
 
 def _times(entries: Any, of: Callable[[Any], Any]) -> dict[str, float | None]:
