@@ -16,16 +16,17 @@ from evictd.collector import composition, faults, kernel_kills, rhythm
 from evictd.collector.kernel_kills import Tally
 from evictd.collector.rhythm import Rhythm
 from evictd.collector.sight import Seen, Sight
-from evictd.collector.sources import files
+from evictd.collector.sources import files, memory
 from evictd.collector.stalls import KernelStalls, Stalls
 from evictd.core.effects import BusEffect
+from evictd.core.errors import EvictdError
 from evictd.core.problems import Problem
 from evictd.runtimes import Change, Runtime
 from evictd.shell.bus import Delivery, Listing
 from evictd.shell.publisher import Publisher
 from evictd.shell.reception import Reception
 from evictd.shell.supervise import Outside
-from evictd_schemas import Observation, OrderStatus, Pressure, topics
+from evictd_schemas import Observation, OrderStatus, Pressure, SignalReading, topics
 from evictd_schemas.sources import Sources
 from evictd_schemas.topics import Place, Role
 
@@ -84,7 +85,7 @@ class Collector:
         self._last_seconds: float | None = None
         self._planned_seconds: float | None = None
         self._arm_seconds = 0.0
-        self._pressure: Pressure | None = None
+        self._memory: SignalReading | None = None
         self._tally = Tally()
         self._failures: dict[str, str] = {}
         self._problems: tuple[str, ...] = ()
@@ -127,6 +128,7 @@ class Collector:
             async with anyio.create_task_group() as tasks:
                 for runtime in self._runtimes:
                     tasks.start_soon(self._heed, runtime)
+                tasks.start_soon(self._glance)
                 self._look_again("start")
                 async for _ in outside.inbox:
                     await self._turn(tasks)
@@ -157,6 +159,7 @@ class Collector:
         self._last_seconds = now_seconds
         self._planned_seconds = None
         seen = await self.sight.look(tasks)
+        self._memory = seen.look.signals.get(memory.MEMORY)
         self._tell(seen, self._publish(seen))
         elapsed = None if last_seconds is None else now_seconds - last_seconds
         self._plan(now_seconds + rhythm.after_look_seconds(elapsed, self._rhythm))
@@ -195,9 +198,8 @@ class Collector:
             self.publisher.emit(effect.topic, effect.event)
 
     def _judged(self, pressure: Pressure) -> None:
-        before, self._pressure = self._pressure, pressure
         if self._last_seconds is not None:
-            wait = rhythm.after_pressure_seconds(before, pressure, self._rhythm)
+            wait = rhythm.after_pressure_seconds(pressure, self._rhythm)
             self._plan(self._last_seconds + wait)
 
     def _plan(self, boot_seconds: float) -> None:
@@ -208,6 +210,21 @@ class Collector:
 
     def _look_again(self, cause: str) -> None:
         self._outside.inbox.feed(self._outside.node, LookAgain(cause=cause))
+
+    async def _glance(self) -> None:
+        """Look at memory alone, far more often than at the whole: it can be gone within a second.
+
+        A source that fails is told by the next look.
+        """
+        while True:
+            await anyio.sleep(rhythm.glance_seconds(self._memory))
+            try:
+                glanced = await self._outside.run_blocking(self.sight.memory)
+            except (EvictdError, OSError):
+                self._memory = None
+                continue
+            if self._memory is not None and rhythm.has_fallen(self._memory, glanced):
+                self._look_again("memory falls")
 
     async def _heed(self, runtime: Runtime) -> None:
         """A runtime's hints bring the next look forward."""

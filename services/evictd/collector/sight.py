@@ -78,6 +78,11 @@ class Sight:
         """Where the control groups are now; blocks."""
         return locate(Path(self._sources.cgroup_path))
 
+    def memory(self) -> SignalReading:
+        """The memory signal alone; blocks. Raises `HostError` as its source does."""
+        signals = memory.read(self._proc, self.hierarchies(), self._sources.memory.cgroup)
+        return signals[memory.MEMORY]
+
     def stall_file(self) -> Path | None:
         """The pressure file of the memory signal's own scope; blocks."""
         places = pressure.pressure_files(

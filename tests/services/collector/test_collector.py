@@ -379,6 +379,19 @@ async def test_a_group_stands_for_the_node(stage: Stage, host: Any) -> None:
     assert not [name for name in seen.last.signals if name.startswith("psi.")]
 
 
+async def test_memory_that_falls_is_looked_at_between_two_looks(stage: Stage, host: Any) -> None:
+    """By a tenth and more; nothing is published for less."""
+    async with stage.running() as seen:
+        await asyncio.sleep(3)
+        host.memory(available_mib=2800)
+        await asyncio.sleep(3)
+        assert seen.times == [0]
+        host.memory(available_mib=2600)
+        await asyncio.sleep(1.1)
+    assert len(seen.times) == 2
+    assert seen.last.signals["memory.available"].views["mem_available"] == 2600 * MIB
+
+
 async def test_one_odd_workload_does_not_blind_the_node(
     stage: Stage, runtime: Any, workload: Callable[..., Workload]
 ) -> None:

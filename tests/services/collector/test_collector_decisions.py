@@ -16,38 +16,25 @@ from evictd.collector.sources.workloads import Measured
 from evictd.core.moments import Now
 from evictd_schemas import (
     MemoryStatistics,
-    Moment,
     Observation,
     Pod,
     PodStatistics,
     Pressure,
     SignalReading,
-    ThresholdStatus,
 )
 
 TIME = datetime(2026, 1, 1, tzinfo=UTC)
 TEN = Rhythm(interval_seconds=10, minimum_seconds=0.1)
-seconds = st.floats(min_value=0, max_value=1e6, allow_nan=False)
 
 
-def pressure(at: float, available: int, wish: float | None = None) -> Pressure:
-    """One line at 500, judged at `at` seconds."""
-    line = ThresholdStatus(
-        signal="memory.available",
-        operator="LessThan",
-        value="500",
-        grace_period_seconds=0,
-        quantity=500,
-        available=available,
-    )
+def pressure(wish: float | None) -> Pressure:
     return Pressure(
         node="edge",
         time=TIME,
         sequence=1,
         conditions=(),
-        thresholds=(line,),
+        thresholds=(),
         next_observation_seconds=wish,
-        observed=Moment(time=TIME, boot_id="b", uptime_seconds=at),
     )
 
 
@@ -80,35 +67,50 @@ def test_after_a_gap_the_next_look_comes_within_a_quarter_of_a_second() -> None:
 
 
 def test_the_evaluator_s_wish_is_obeyed_down_to_the_shortest_period() -> None:
-    assert rhythm.after_pressure_seconds(None, pressure(0, 900, wish=0.5), TEN) == 0.5
-    assert rhythm.after_pressure_seconds(None, pressure(0, 900, wish=0.001), TEN) == 0.1
-    assert rhythm.after_pressure_seconds(None, pressure(0, 900, wish=60), TEN) == 10
+    assert rhythm.after_pressure_seconds(pressure(0.5), TEN) == 0.5
+    assert rhythm.after_pressure_seconds(pressure(0.001), TEN) == 0.1
+    assert rhythm.after_pressure_seconds(pressure(60), TEN) == 10
+    assert rhythm.after_pressure_seconds(pressure(None), TEN) == 10
 
 
-def test_a_signal_that_falls_towards_its_line_is_looked_at_sooner() -> None:
-    """From 900 to 700 in 10 s: the line at 500 is 10 s away, half of that is waited."""
-    assert rhythm.after_pressure_seconds(pressure(0, 900), pressure(10, 700), TEN) == 5
-    assert rhythm.after_pressure_seconds(pressure(0, 900), pressure(1, 520), TEN) == 0.1
-    assert rhythm.after_pressure_seconds(pressure(0, 700), pressure(10, 900), TEN) == 10
-
-
-def test_a_line_already_crossed_is_no_line_ahead() -> None:
-    assert rhythm.crossing_seconds(pressure(0, 600), pressure(10, 400)) is None
-
-
-def test_two_judgements_of_one_moment_tell_no_slope() -> None:
-    assert rhythm.crossing_seconds(pressure(5, 900), pressure(5, 600)) is None
-
-
-@given(seconds, seconds, st.integers(0, 10**6), st.integers(0, 10**6), st.none() | seconds)
-def test_no_wish_leaves_the_bounds(
-    at: float, later: float, first: int, second: int, wish: float | None
-) -> None:
+@given(st.none() | st.floats(min_value=0, max_value=1e6))
+def test_no_wish_leaves_the_bounds(wish: float | None) -> None:
     """Whatever is asked, between the shortest period and the interval."""
-    wait = rhythm.after_pressure_seconds(
-        pressure(at, first), pressure(at + later, second, wish), TEN
+    assert 0.1 <= rhythm.after_pressure_seconds(pressure(wish), TEN) <= 10
+
+
+def memory(available_mib: int, **views: int) -> SignalReading:
+    """Of 1 GiB."""
+    shown = views or {"working_set": available_mib}
+    return SignalReading(
+        available=available_mib << 20,
+        capacity=1 << 30,
+        views={name: view << 20 for name, view in shown.items()},
     )
-    assert 0.1 <= wait <= 10
+
+
+@pytest.mark.parametrize(("mebibytes", "expected"), [(500, 0.1), (10 << 10, 0.5), (1 << 20, 1)])
+def test_the_less_memory_the_more_often_it_is_glanced_at(mebibytes: int, expected: float) -> None:
+    assert rhythm.glance_seconds(memory(mebibytes)) == expected
+    assert rhythm.glance_seconds(None) == 1
+
+
+def test_a_tenth_less_memory_is_worth_a_look() -> None:
+    assert rhythm.has_fallen(memory(500), memory(450))
+    assert not rhythm.has_fallen(memory(500), memory(451))
+    assert not rhythm.has_fallen(memory(500), memory(900))
+
+
+def test_noise_of_a_full_machine_is_not_worth_a_look() -> None:
+    """4 MiB of 1 GiB at least."""
+    assert not rhythm.has_fallen(memory(10), memory(7))
+    assert rhythm.has_fallen(memory(10), memory(6))
+
+
+def test_a_fall_in_either_view_counts() -> None:
+    looked = memory(500, working_set=500, mem_available=800)
+    assert rhythm.has_fallen(looked, memory(500, working_set=500, mem_available=700))
+    assert not rhythm.has_fallen(looked, memory(100, another=1))
 
 
 def measured(name: str, count: int | None) -> Measured:
