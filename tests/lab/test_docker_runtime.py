@@ -216,3 +216,21 @@ class TestDockerRuntime(RuntimeContract):
         await nowhere.close()
         assert outcome.result is StopResult.FAILED
         assert outcome.why
+
+    async def test_reclaiming_takes_images_that_nothing_uses_and_no_other(
+        self, bench: DockerBench
+    ) -> None:
+        """A nameless image of a stopped container stays; one that nothing uses goes."""
+        web = await bench.run("web", script="echo something > /file")
+        used = (await bench.docker("commit", web)).strip()
+        unused = (await bench.docker("commit", "--message=unused", web)).strip()
+        mark = f"--label=com.docker.compose.project={bench.project}"
+        await bench.docker("create", "--network=none", mark, used, "true")
+        outcome = await bench.runtime.reclaim("danglingImages")
+        assert outcome.error is None
+        left = (await bench.docker("images", "--all", "--quiet", "--no-trunc")).split()
+        assert used in left
+        assert unused not in left
+        assert (await bench.runtime.reclaim("buildCache")).error is None
+        await bench.clear()
+        await bench.docker("rmi", used)

@@ -10,7 +10,8 @@
 - `runtime`: the `Runtime`
 
 The endpoints used are: GET /version, /info, /containers/json, /containers/{id}/json,
-/images/{id}/json, /events, and POST /containers/{id}/stop. The statistics call is never made.
+/images/{id}/json, /events; POST /containers/{id}/stop, and /images/prune and /build/prune when
+reclaiming. The statistics call is never made.
 """
 
 from evictd.runtimes.docker.engine import Engine

@@ -13,7 +13,14 @@ import anyio
 import msgspec
 
 from evictd.core.errors import PeerError
-from evictd.runtimes.docker.inspection import EngineEvent, Image, Information, Inspected, Summary
+from evictd.runtimes.docker.inspection import (
+    EngineEvent,
+    Image,
+    Information,
+    Inspected,
+    Pruned,
+    Summary,
+)
 
 CONNECT_SECONDS = 2.0
 """A socket on this machine answers at once or not at all."""
@@ -24,6 +31,8 @@ INSPECT_SECONDS = 2.0
 STOP_MARGIN_SECONDS = 15.0
 """Beyond the grace: the engine's own SIGKILL and clean-up."""
 
+PRUNE_SECONDS = 120.0
+"""Deleting thousands of layers on a slow card; whoever ordered it has a deadline of its own."""
 SUMMARY_KEYS = ("Id", "Names", "Labels", "State")
 
 T = TypeVar("T")
@@ -78,6 +87,23 @@ class Engine:
         await self._bounded(
             f"stop of container {container_id[:12]}", wait_seconds + STOP_MARGIN_SECONDS, ask
         )
+
+    async def prune_dangling_images(self) -> int:
+        """Delete images without a name that nothing uses, not even a stopped container; the bytes
+        given back."""
+
+        async def ask() -> Any:
+            return await self._connected().images.prune(filters={"dangling": ["true"]})
+
+        return (await self._ask("image prune", PRUNE_SECONDS, Pruned, ask)).space_reclaimed
+
+    async def prune_build_cache(self) -> int:
+        """Delete what builds have left and no build uses; the bytes given back."""
+
+        async def ask() -> Any:
+            return await self._connected().images.prune_builds()
+
+        return (await self._ask("build prune", PRUNE_SECONDS, Pruned, ask)).space_reclaimed
 
     async def events(self, since_nanoseconds: int | None) -> AsyncIterator[EngineEvent]:
         """Events of containers from a moment on, or from now, until the stream ends or fails."""

@@ -97,6 +97,12 @@ class Information(Struct, frozen=True, kw_only=True, rename="pascal"):
     server_version: str = ""
 
 
+class Pruned(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """POST /images/prune and /build/prune."""
+
+    space_reclaimed: int = 0
+
+
 class EventActor(Struct, frozen=True, kw_only=True, rename="pascal"):
     """Whom an event is about."""
 

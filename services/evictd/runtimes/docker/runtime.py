@@ -19,7 +19,7 @@ from evictd.runtimes.docker.ownership import Parts
 from evictd.runtimes.interface import Change, ChangeKind, Listing, Workload
 from evictd.runtimes.settings import SettingsFor, nothing_configured
 from evictd.shell.blocking import RunBlocking, in_thread
-from evictd_schemas import PodReference
+from evictd_schemas import PodReference, StepOutcome
 from evictd_schemas.topics import segment_problem
 
 INSPECTIONS_AT_ONCE = 8
@@ -31,6 +31,8 @@ CONFIRM_SECONDS = 5.0
 CONFIRM_LOOK_SECONDS = 0.05
 RECONNECT_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Pauses before the event stream is opened again; the last one stays."""
+DANGLING_IMAGES = "danglingImages"
+BUILD_CACHE = "buildCache"
 
 KINDS = {
     "start": ChangeKind.STARTED,
@@ -135,6 +137,24 @@ class DockerRuntime:
             return await self._confirmed(pod, container.id)
         except PeerError as error:
             return StopOutcome(result=StopResult.FAILED, why=str(error))
+
+    @property
+    def reclaim_steps(self) -> frozenset[str]:
+        """What the engine itself can give back without touching a container. [Reclaimer]"""
+        return frozenset((DANGLING_IMAGES, BUILD_CACHE))
+
+    async def reclaim(self, step: str) -> StepOutcome:
+        """Never a volume, an image in use or a container. [Reclaimer] [design, law 9]"""
+        prunes = {
+            DANGLING_IMAGES: self._engine.prune_dangling_images,
+            BUILD_CACHE: self._engine.prune_build_cache,
+        }
+        if step not in prunes:
+            return StepOutcome(step=step, error=f"not supported by {self.name}")
+        try:
+            return StepOutcome(step=step, freed_bytes=await prunes[step]())
+        except PeerError as error:
+            return StepOutcome(step=step, error=str(error))
 
     async def close(self) -> None:
         """Give back the engine's connections. [Runtime.close]"""

@@ -1,0 +1,93 @@
+"""An engine's HTTP interface on a real socket, with the faults that real engines have."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+RUNNING = {"Running": True, "Pid": 0, "StartedAt": "2026-11-30T08:00:00.000000000Z"}
+
+
+class EngineDouble:
+    """Answers from plain values. Whatever path is in `hanging` is never answered."""
+
+    def __init__(self, socket: Path) -> None:
+        self.address = f"unix://{socket}"
+        self.information: dict[str, Any] = {"CgroupDriver": "cgroupfs"}
+        self.listing: list[dict[str, Any]] = []
+        self.inspections: dict[str, dict[str, Any]] = {}
+        self.images: dict[str, dict[str, Any]] = {}
+        self.events: list[dict[str, Any]] = []
+        self.hanging: set[str] = set()
+        self.asked: list[str] = []
+        self._socket = socket
+        self._runner: web.AppRunner | None = None
+
+    def add(self, number: str, name: str, **labels: str) -> str:
+        """A running container with labels, underscores for dots and dashes; its id."""
+        container_id = number * 64
+        clear = {key.replace("__", "-").replace("_", "."): value for key, value in labels.items()}
+        self.listing.append(
+            {"Id": container_id, "Names": [f"/{name}"], "Labels": clear, "State": "running"}
+        )
+        self.inspections[container_id] = {
+            "Id": container_id,
+            "Name": f"/{name}",
+            "Image": "sha256:1",
+            "State": dict(RUNNING),
+            "Config": {"Hostname": container_id[:12], "Image": "web:1", "Labels": clear},
+            "HostConfig": {},
+        }
+        return container_id
+
+    async def open(self) -> None:
+        """Listen on the socket."""
+        application = web.Application()
+        application.router.add_route("*", "/{path:.*}", self._answer)
+        self._runner = web.AppRunner(application, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.UnixSite(self._runner, str(self._socket)).start()
+
+    async def close(self) -> None:
+        """Hang up on everybody."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        path = request.match_info["path"].partition("v1.41/")[2] or request.match_info["path"]
+        self.asked.append(f"{request.method} {path}?{request.query_string}".rstrip("?"))
+        if any(path.startswith(hanging) for hanging in self.hanging):
+            await asyncio.Event().wait()
+        words = path.split("/")
+        if path == "events":
+            return await self._stream(request)
+        if words[-1] == "stop":
+            self.inspections[words[1]]["State"] = {**RUNNING, "Running": False, "ExitCode": 143}
+            return web.Response(status=204)
+        found = self._found(path, words)
+        if found is None:
+            return web.json_response({"message": f"no such thing: {path}"}, status=404)
+        return web.json_response(found)
+
+    def _found(self, path: str, words: list[str]) -> Any:
+        if path == "version":
+            return {"ApiVersion": "1.41"}
+        if path == "info":
+            return self.information
+        if path == "containers/json":
+            return self.listing
+        if path in ("images/prune", "build/prune"):
+            return {"SpaceReclaimed": 4096}
+        kind = self.inspections if words[0] == "containers" else self.images
+        return kind.get(words[1])
+
+    async def _stream(self, request: web.Request) -> web.StreamResponse:
+        """What there is, and the end: a proxy that drops idle streams."""
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        for event in self.events:
+            await response.write(json.dumps(event).encode() + b"\n")
+        await response.write_eof()
+        return response

@@ -1,0 +1,348 @@
+"""The Docker runtime against an engine's answers and faults, and the rules that read them."""
+
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+
+if (root := str(Path(__file__).parents[2])) not in sys.path:
+    sys.path.insert(0, root)
+
+from tests.contract.engine_double import EngineDouble
+
+from evictd.core.duty import StopResult
+from evictd.core.errors import PeerError
+from evictd.runtimes import ChangeKind, Reclaimer, hierarchies
+from evictd.runtimes.docker import DockerRuntime, Engine, cgroups, engine, runtime
+from evictd.runtimes.docker.inspection import Inspected, Summary
+from evictd.runtimes.docker.naming import names
+from evictd.runtimes.docker.ownership import own_container_id
+from evictd.runtimes.settings import WorkloadSettings
+from evictd_schemas import PodReference
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "docker"
+ID = "ab" * 32
+
+
+@pytest.fixture
+async def double(tmp_path: Path) -> AsyncIterator[EngineDouble]:
+    double = EngineDouble(tmp_path / "docker.sock")
+    await double.open()
+    yield double
+    await double.close()
+
+
+@pytest.fixture
+async def docker(double: EngineDouble, tmp_path: Path) -> AsyncIterator[DockerRuntime]:
+    places = runtime.Places(cgroup=tmp_path, proc=tmp_path, own_process=tmp_path)
+    docker = DockerRuntime(Engine(double.address), places=places)
+    yield docker
+    await docker.close()
+
+
+def test_composes_names_are_read_from_a_real_listing() -> None:
+    """Project and service; the number only where there are several; one-off runs by their own."""
+    listing = msgspec.convert(
+        json.loads((FIXTURES / "containers-list-compose.json").read_text()), tuple[Summary, ...]
+    )
+    found = {f"{name.namespace}/{name.name}" for name in names(listing).values()}
+    assert {"foo/words", "foo/db", "harbor/postgresql", "foo/job"} <= found
+    first = listing[0]
+    labels = first.labels or {}
+    second = msgspec.structs.replace(
+        first, id="9" * 64, labels={**labels, "com.docker.compose.container-number": "2"}
+    )
+    one_off = msgspec.structs.replace(
+        first,
+        id="8" * 64,
+        names=("/foo-words-run-77",),
+        labels={**labels, "com.docker.compose.oneoff": "True"},
+    )
+    plain = Summary(id="7" * 64, names=("/plain",))
+    several = names((first, second, one_off, plain))
+    assert [f"{name.namespace}/{name.name}" for name in several.values()] == [
+        "foo/words-1",
+        "_/plain",
+        "foo/foo-words-run-77",
+        "foo/words-2",
+    ]
+
+
+async def test_a_hung_container_is_told_and_hides_no_other(
+    double: EngineDouble, docker: DockerRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The listing is incomplete, so that nobody takes the hung one for gone."""
+    monkeypatch.setattr(engine, "INSPECT_SECONDS", 0.2)
+    hung = double.add("1", "hung")
+    double.add("2", "web")
+    double.hanging.add(f"containers/{hung}")
+    listing = await docker.list()
+    assert [found.pod.name for found in listing.workloads] == ["web"]
+    assert not listing.complete
+    assert listing.problems == (
+        f"_/hung: container {hung[:12]}: no answer from the engine in 0.2 s",
+    )
+
+
+async def test_an_engine_that_hangs_is_a_peers_error(
+    double: EngineDouble, docker: DockerRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a named time, never for ever."""
+    monkeypatch.setattr(engine, "LIST_SECONDS", 0.2)
+    double.hanging.add("containers/json")
+    with pytest.raises(PeerError, match="containers: no answer from the engine"):
+        await docker.list()
+
+
+async def test_a_stop_that_hangs_has_failed(
+    double: EngineDouble, docker: DockerRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The grace and a margin are waited for."""
+    monkeypatch.setattr(engine, "STOP_MARGIN_SECONDS", 0.2)
+    web = double.add("1", "web")
+    reference = (await docker.list()).workloads[0].reference
+    double.hanging.add(f"containers/{web}/stop")
+    outcome = await docker.stop(reference, 0)
+    assert (outcome.result, outcome.why) == (
+        StopResult.FAILED,
+        f"stop of container {web[:12]}: no answer from the engine in 0.2 s",
+    )
+
+
+async def test_a_stop_asks_for_its_grace_and_is_confirmed(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """`t` is the grace; without one the container's own holds."""
+    web = double.add("1", "web")
+    reference = (await docker.list()).workloads[0].reference
+    outcome = await docker.stop(reference, 7)
+    assert (outcome.result, outcome.why) == (StopResult.GONE, "exit code 143")
+    assert f"POST containers/{web}/stop?t=7" in double.asked
+    assert not any("stats" in asked for asked in double.asked)
+
+
+async def test_an_image_cannot_protect_what_is_made_from_it(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """A label that the image already has is its author's, not the owner's."""
+    double.add("1", "web", evictd_protect="true")
+    double.images["sha256:1"] = {"Config": {"Labels": {"evictd.protect": "true"}}}
+    (inherited,) = (await docker.list()).workloads
+    assert not inherited.pod.protected
+    double.images["sha256:1"] = {"Config": {"Labels": None}}
+    fresh = DockerRuntime(Engine(double.address))
+    (own,) = (await fresh.list()).workloads
+    await fresh.close()
+    assert own.pod.protected
+
+
+async def test_configuration_wins_over_labels_and_a_manager_over_both(
+    double: EngineDouble,
+) -> None:
+    """What somebody else would start again is never ours to stop."""
+    double.add("1", "web", evictd_protect="true", evictd_priority="low")
+    double.add("2", "task", com_docker_swarm_service_id="x")
+    settings = WorkloadSettings(priority=5, protect=False, requests={"memory": 7})
+    docker = DockerRuntime(Engine(double.address), settings_for=lambda _, __: settings)
+    task, web = (await docker.list()).workloads
+    assert (web.pod.priority, web.pod.protected, web.pod.requests) == (5, False, {"memory": 7})
+    assert (task.pod.protected, task.pod.managed_by) == (True, "Swarm")
+    outcome = await docker.stop(task.reference, 0)
+    assert (outcome.result, outcome.why) == (StopResult.REFUSED, "it is managed by Swarm")
+    await docker.close()
+
+
+async def test_evictds_own_containers_are_protected(double: EngineDouble, tmp_path: Path) -> None:
+    """Our own, and others of the same image: the workers beside us."""
+    own = double.add("1", "collector")
+    double.add("2", "evictor")
+    double.add("3", "web")
+    double.inspections["3" * 64]["Image"] = "sha256:2"
+    mount = f"1 2 3:4 /var/lib/docker/containers/{own}/hostname /etc/hostname rw - ext4 /dev/x rw"
+    await anyio.Path(tmp_path / "mountinfo").write_text(mount + "\n")
+    places = runtime.Places(cgroup=tmp_path, proc=tmp_path, own_process=tmp_path)
+    docker = DockerRuntime(Engine(double.address), places=places)
+    managed = {found.pod.name: found.pod.managed_by for found in (await docker.list()).workloads}
+    await docker.close()
+    assert managed == {"collector": "evictd", "evictor": "evictd", "web": None}
+
+
+def test_the_machine_itself_is_in_no_container_although_it_sees_their_mounts() -> None:
+    """Folders of containers are among a machine's mounts; only files mounted into us name us."""
+    shared = f"1 2 3:4 / /var/lib/docker/containers/{ID}/mounts/shm rw - tmpfs shm rw"
+    assert own_container_id({"mountinfo": shared, "cgroup": "0::/init.scope"}) is None
+    assert own_container_id({"cgroup": f"4:memory:/docker/{ID}\n0::/"}) == ID
+
+
+@pytest.mark.parametrize("amount", [0, 18446744073709551615, 9223372036854771712])
+async def test_no_limit_is_never_a_figure(
+    double: EngineDouble, docker: DockerRuntime, amount: int
+) -> None:
+    """Zero, 2^64 - 1 of Podman, 2^63 less a page of the kernel."""
+    web = double.add("1", "web")
+    double.inspections[web]["HostConfig"] = {"Memory": amount, "MemoryReservation": amount}
+    (found,) = (await docker.list()).workloads
+    assert (found.pod.limits, found.pod.requests) == ({}, {})
+
+
+async def test_labels_that_do_not_read_are_told(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """What was probably meant, and the workload is listed all the same."""
+    double.add(
+        "1",
+        "web",
+        evictd_priority="urgent",
+        evictd_protect="maybe",
+        evictd_restore="sometimes",
+        evictd_responders="drain",
+        evictd_prio="1",
+    )
+    listing = await docker.list()
+    assert listing.problems == (
+        "_/web: label evictd.priority=urgent: a whole number or one of low, normal, high is meant",
+        "_/web: label evictd.protect=maybe: true or false is meant; taken as true",
+        "_/web: label evictd.restore=sometimes: one of auto, never is meant",
+        "_/web: label evictd.responders: 'drain': domain/name or domain/name:number is meant",
+        "_/web: label evictd.prio is not known; is evictd.priority meant?",
+    )
+    assert listing.complete
+    assert listing.workloads[0].pod.protected
+
+
+async def test_a_kernel_without_an_account_of_memory_is_told(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """As on small boards whose boot line leaves it out."""
+    text = await anyio.Path(FIXTURES / "info-no-memory-cgroup.json").read_text()
+    double.information = json.loads(text)
+    listing = await docker.list()
+    assert listing.problems == ("the kernel keeps no account of memory: enable the memory cgroup",)
+
+
+async def test_what_vanishes_between_list_and_look_is_dropped_quietly(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """Its end is not a fault of the engine."""
+    web = double.add("1", "web")
+    reference = (await docker.list()).workloads[0].reference
+    del double.inspections[web]
+    listing = await docker.list()
+    assert (listing.workloads, listing.complete, listing.problems) == ((), True, ())
+    assert (await docker.stop(reference, 0)).result is StopResult.NOT_FOUND
+
+
+async def test_an_unreadable_answer_is_a_problem_and_not_a_crash(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """An engine that breaks its contract."""
+    web = double.add("1", "web")
+    double.inspections[web] = {"Id": 7}
+    listing = await docker.list()
+    assert not listing.complete
+    assert "the engine's answer does not read" in listing.problems[0]
+
+
+async def test_a_lost_event_stream_is_opened_again_from_where_it_ended(
+    double: EngineDouble, docker: DockerRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kill, out of memory and end of one second come in any order, and then `LOST`."""
+    monkeypatch.setattr(runtime, "RECONNECT_SECONDS", (0.01,))
+    double.events = [
+        {"Type": "container", "Action": action, "Actor": {"ID": ID}, "timeNano": 5_000_000_007}
+        for action in ("kill", "oom", "die")
+    ]
+    kinds = []
+    with anyio.fail_after(10):
+        async with aclosing(docker.watch()) as changes:
+            async for change in changes:
+                kinds.append(change.kind)
+                if len(kinds) == 4:
+                    break
+    assert kinds == [
+        ChangeKind.OUT_OF_MEMORY,
+        ChangeKind.ENDED,
+        ChangeKind.LOST,
+        ChangeKind.OUT_OF_MEMORY,
+    ]
+    streams = [asked for asked in double.asked if asked.startswith("GET events")]
+    assert "since" not in streams[0]
+    assert "since=5.000000008" in streams[1]
+
+
+async def test_reclaiming_touches_no_container(double: EngineDouble, docker: DockerRuntime) -> None:
+    """Dangling images and build cache, and nothing else."""
+    assert isinstance(docker, Reclaimer)
+    for step in sorted(docker.reclaim_steps):
+        assert (await docker.reclaim(step)).freed_bytes == 4096
+    asked = [found for found in double.asked if found.startswith("POST")]
+    assert asked[0].startswith("POST build/prune")
+    assert asked[1] == 'POST images/prune?filters={"dangling": ["true"]}'
+    assert (await docker.reclaim("volumes")).error == "not supported by docker"
+
+
+def container(**host: Any) -> Inspected:
+    """An inspection with a main process."""
+    return msgspec.convert(
+        {"Id": ID, "State": {"Pid": 77, "Running": True}, "HostConfig": host}, Inspected
+    )
+
+
+@pytest.mark.parametrize(
+    ("driver", "parent", "path"),
+    [
+        ("cgroupfs", "", f"docker/{ID}"),
+        ("cgroupfs", "/e2e", f"e2e/{ID}"),
+        ("cgroupfs", "", f"libpod_parent/libpod-{ID}"),
+        ("systemd", "", f"system.slice/docker-{ID}.scope"),
+        ("systemd", "", f"machine.slice/libpod-{ID}.scope"),
+        ("systemd", "a-b.slice", f"a.slice/a-b.slice/docker-{ID}.scope"),
+    ],
+)
+def test_control_groups_are_found_by_driver_and_parent(
+    tmp_path: Path, driver: str, parent: str, path: str
+) -> None:
+    """When the first process cannot be seen."""
+    (tmp_path / "cgroup.controllers").write_text("memory pids")
+    (tmp_path / path).mkdir(parents=True)
+    found = cgroups.whereabouts(
+        container(CgroupParent=parent), driver, hierarchies.locate(tmp_path), tmp_path / "proc"
+    )
+    wanted = str(tmp_path / path)
+    assert (found.memory_cgroup, found.pids_cgroup, found.unified_cgroup) == (wanted,) * 3
+
+
+def test_the_kernels_word_on_the_first_process_wins(tmp_path: Path) -> None:
+    """Both hierarchies of a hybrid machine, up to the container's own level."""
+    for place in (f"memory/odd/{ID}", f"unified/other/{ID}"):
+        (tmp_path / place).mkdir(parents=True)
+    (tmp_path / "memory" / "cgroup.procs").touch()
+    (tmp_path / "unified" / "cgroup.controllers").write_text("")
+    (tmp_path / "proc" / "77").mkdir(parents=True)
+    told = f"4:memory:/odd/{ID}\n0::/other/{ID}/inside\n"
+    (tmp_path / "proc" / "77" / "cgroup").write_text(told)
+    found = cgroups.whereabouts(
+        container(), "cgroupfs", hierarchies.locate(tmp_path), tmp_path / "proc"
+    )
+    assert found.memory_cgroup == str(tmp_path / "memory" / "odd" / ID)
+    assert found.unified_cgroup == str(tmp_path / "unified" / "other" / ID)
+    assert found.pids_cgroup is None
+
+
+async def test_a_name_that_was_never_listed_is_found_by_the_engines_listing(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """After a restart the first thing may be a stop."""
+    double.add("1", "web")
+    reference = (await docker.list()).workloads[0].reference
+    fresh = DockerRuntime(Engine(double.address))
+    other = PodReference(namespace="_", name="web", uid="another")
+    assert (await fresh.stop(other, 0)).result is StopResult.OTHER_UID
+    assert (await fresh.stop(reference, 0)).result is StopResult.GONE
+    await fresh.close()
