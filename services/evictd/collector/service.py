@@ -32,6 +32,8 @@ from evictd_schemas.topics import Place, Role
 
 ARM_SECONDS = 30.0
 """A stall trigger that was refused or lost is tried again after this: its group may come later."""
+HEED_AGAIN_SECONDS = 10.0
+"""A runtime whose hints ended with an error is listened to again after this."""
 TIMER_SLACK_SECONDS = 0.001
 """A timer of the loop may be that early: it is not set again for the rest."""
 TOO_MANY_PODS = (
@@ -227,9 +229,18 @@ class Collector:
                 self._look_again("memory falls")
 
     async def _heed(self, runtime: Runtime) -> None:
-        """A runtime's hints bring the next look forward."""
-        async for change in runtime.watch():
-            self._hinted(change)
+        """A runtime's hints bring the next look forward; without them looks come by time.
+
+        A runtime that cannot be reached is told by its list, which is asked at each look.
+        """
+        while True:
+            try:
+                async for change in runtime.watch():
+                    self._hinted(change)
+            except (EvictdError, OSError):
+                await anyio.sleep(HEED_AGAIN_SECONDS)
+            else:
+                return
 
     def _hinted(self, change: Change) -> None:
         del change  # whatever it is about, the list tells the truth

@@ -5,7 +5,6 @@ happened before it was registered, and what counts is read afresh.
 """
 
 import asyncio
-import errno
 import os
 import select
 from collections.abc import Callable
@@ -18,19 +17,6 @@ STALL_MICROSECONDS = 150_000
 """Some task waited for memory this long within one window."""
 WINDOWS_MICROSECONDS = (1_000_000, 2_000_000)
 """Tried in turn: without CAP_SYS_RESOURCE only multiples of two seconds are accepted."""
-NOT_GRANTED = frozenset(
-    {
-        errno.ENOENT,
-        errno.ENODEV,
-        errno.EOPNOTSUPP,
-        errno.EACCES,
-        errno.EPERM,
-        errno.EROFS,
-        errno.EINVAL,
-        errno.EBUSY,
-    }
-)
-"""The file or the right to it is missing, or it is no pressure file; then looks come by time."""
 
 
 class Stalls(Protocol):
@@ -111,21 +97,19 @@ class KernelStalls:
 
 
 def register(place: Path) -> int | None:
-    """A descriptor with a trigger on it, None where the kernel does not grant one."""
+    """A descriptor with a trigger on it, None where the kernel does not grant one.
+
+    Whatever the reason (no such file, no right to it, no memory for it): looks then come by time.
+    """
     try:
         descriptor = os.open(place, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        if error.errno in NOT_GRANTED:
-            return None
-        raise
+    except OSError:
+        return None
     for window in WINDOWS_MICROSECONDS:
         try:
             os.write(descriptor, f"some {STALL_MICROSECONDS} {window}\0".encode())
-        except OSError as error:
-            if error.errno not in NOT_GRANTED:
-                os.close(descriptor)
-                raise
-        else:
-            return descriptor
+        except OSError:
+            continue
+        return descriptor
     os.close(descriptor)
     return None

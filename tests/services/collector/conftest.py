@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 import anyio
+import msgspec
 import pytest
 from blockbuster import blockbuster_ctx
 
+from evictd.collector import Collector
+from evictd.collector.stalls import NoStalls
 from evictd.core.duty.outcomes import StopOutcome
-from evictd.runtimes import Change, Listing, Whereabouts, Workload
-from evictd_schemas import Pod, PodReference
+from evictd.core.observations import problems
+from evictd.runtimes import Change, ChangeKind, Listing, Whereabouts, Workload
+from evictd.shell.blocking import inline
+from evictd.shell.bus import Delivery, Router
+from evictd.shell.bus import Listing as BusListing
+from evictd.shell.clock import LoopClock
+from evictd.shell.inbox import Inbox
+from evictd.shell.journal import MemoryJournal
+from evictd.shell.publisher import Epoch
+from evictd.shell.supervise import Outside
+from evictd_schemas import Event, Observation, Pod, PodReference, topics
 from evictd_schemas.sources import FileSystemSources, Sources
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 MIB = 1 << 20
+NODE = "edge"
 
 
 @pytest.fixture(autouse=True)
@@ -110,6 +126,8 @@ class SaidRuntime:
         self.complete = True
         self.takes_seconds = 0.0
         self.error: Exception | None = None
+        self.hints_after_seconds: list[float] = []
+        self.hints_error: Exception | None = None
         self.lists = 0
 
     async def list(self) -> Listing:
@@ -121,14 +139,91 @@ class SaidRuntime:
         return Listing(workloads=self.workloads, complete=self.complete, problems=self.problems)
 
     async def watch(self) -> AsyncIterator[Change]:
+        for seconds in self.hints_after_seconds:
+            await anyio.sleep(seconds)
+            yield Change(kind=ChangeKind.STARTED)
+        if self.hints_error is not None:
+            error, self.hints_error = self.hints_error, None
+            raise error
         await anyio.sleep_forever()
-        yield Change(kind="lost")
 
     async def stop(self, pod: PodReference, grace_seconds: int | None) -> StopOutcome:
         raise AssertionError(f"a collector stopped {pod} within {grace_seconds}")
 
     async def close(self) -> None:
         """Nothing to give back."""
+
+
+class Watcher:
+    """Keeps what the collector publishes, and when."""
+
+    filters = (topics.OBSERVATION.at(NODE), topics.EVENT.everywhere(NODE))
+
+    def __init__(self) -> None:
+        self.observations: list[tuple[float, Observation]] = []
+        self.events: list[Event] = []
+
+    def deliver(self, delivery: Delivery) -> None:
+        if "/events/" in delivery.topic:
+            self.events.append(msgspec.json.decode(delivery.payload, type=Event))
+        elif not delivery.listed:
+            seconds = round(asyncio.get_running_loop().time(), 3)
+            decoded = msgspec.json.decode(delivery.payload, type=Observation)
+            previous = self.observations[-1][1] if self.observations else None
+            assert problems(NODE, decoded, previous) == ()
+            self.observations.append((seconds, decoded))
+
+    def listed(self, listing: BusListing) -> None:
+        """Everything comes live."""
+
+    @property
+    def times(self) -> list[float]:
+        return [seconds for seconds, _ in self.observations]
+
+    @property
+    def last(self) -> Observation:
+        return self.observations[-1][1]
+
+    @property
+    def reasons(self) -> list[str]:
+        return [event.data["reason"] for event in self.events]
+
+
+class Stage:
+    """A collector that runs, its bus, and who watches it."""
+
+    def __init__(self, sources: Sources, runtimes: tuple[Any, ...]) -> None:
+        self.router = Router()
+        self.watcher = Watcher()
+        self.router.attach(self.watcher)
+        clock = LoopClock()
+        self.outside: Outside[Any, Any, Any] = Outside(
+            node=NODE,
+            scope=NODE,
+            bus=self.router,
+            epoch=Epoch(1),
+            inbox=Inbox(clock),
+            clock=clock,
+            journal=MemoryJournal(),
+            run_blocking=inline,
+            rules=lambda _: None,
+        )
+        self.sources = sources
+        self.runtimes = runtimes
+
+    def say(self, topic: str, message: object) -> None:
+        """Another worker publishes."""
+        self.router.publish(topic, msgspec.json.encode(message), retain=True)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Watcher]:
+        self.collector = Collector(self.outside, self.sources, self.runtimes, NoStalls())
+        task = asyncio.create_task(self.collector.run())
+        try:
+            yield self.watcher
+        finally:
+            self.outside.inbox.close()
+            await task
 
 
 @pytest.fixture
@@ -158,3 +253,8 @@ def workload() -> Callable[..., Workload]:
         )
 
     return make
+
+
+@pytest.fixture
+def stage(host: Host, runtime: SaidRuntime) -> Stage:
+    return Stage(host.sources(), (runtime,))
