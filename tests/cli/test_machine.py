@@ -8,8 +8,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
-from evictd.cli import machine, workloads
+from evictd.cli import evictd, machine, workloads
 from evictd.core.errors import InputError
 from evictd.runtimes.settings import WorkloadSettings
 from evictd.shell.configuration import load_text
@@ -114,6 +115,25 @@ def test_no_engine_is_looked_at_where_there_is_none_or_none_is_wanted(tmp_path: 
 def test_two_machines_are_told_apart_without_being_found_out(tmp_path: Path) -> None:
     assert machine.identity() == machine.identity()
     assert len(machine.identity()) == 16
+
+
+def test_containers_of_one_machine_share_what_node_name_left_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the image has an empty `/etc/machine-id`; and it is made once."""
+    (tmp_path / "empty").touch()
+    shared = tmp_path / machine.SHARED_IDENTITY.name
+    monkeypatch.setattr(machine, "IDENTITIES", (tmp_path / "empty", shared))
+    alone, made = machine.identity(), set()
+    for _ in range(2):
+        written = CliRunner().invoke(
+            evictd, ["node-name", "--write", str(tmp_path / "name")], env={"EVICTD_NODE": "box"}
+        )
+        assert written.exit_code == 0
+        made.add(shared.read_text())
+    assert (tmp_path / "name").read_text() == "box\n"
+    assert len(made) == 1
+    assert machine.identity() != alone
 
 
 def test_the_first_pattern_that_matches_a_workload_holds() -> None:

@@ -59,7 +59,7 @@ class Assembly:
             node=self.node,
             address=broker,
             rules=self._rules,
-            state_folder=made(folder_of_state(self.configuration)),
+            state_folder=folder_of_state(self.configuration),
             runtime_folder=made(runtime_folder()),
             serves=tuple(served_patterns(self.configuration)),
             machine=identity(),
@@ -99,15 +99,16 @@ def assembly(configuration: Configuration, roles: Sequence[Role] = ROLES) -> Ass
 
 
 def folder_of_state(configuration: Configuration) -> Path:
-    """The configured folder, or the one for this user."""
+    """The configured folder, or the one for this user; made where it is missing."""
     given = configuration.state_folder
-    return state_folder() if given is None else Path(given).expanduser()
+    return made(state_folder() if given is None else Path(given).expanduser())
 
 
 def made(folder: Path) -> Path:
-    """A folder of ours, made where it is missing, for this user alone."""
+    """A folder of ours. Others may pass through, so that a broker of root's can be Mosquitto's own
+    user; everything in it is for its owner alone."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o711, parents=True, exist_ok=True)
     except OSError as error:
         raise HostError(f"{folder}: cannot be made: {error.strerror}") from error
     return folder

@@ -1,10 +1,12 @@
 """Which broker, and with which login: the configured one, or the one that evictd owns."""
 
 from dataclasses import replace
+from pathlib import Path
 
-from evictd.core.errors import InputError
+from evictd.shell.broker import owned_address
+from evictd.shell.broker.access import OPERATOR
 from evictd.shell.bus.address import Address, address
-from evictd.shell.configuration import is_owned
+from evictd.shell.configuration import is_owned, state_folder
 from evictd_schemas.configuration import Configuration
 
 
@@ -20,5 +22,7 @@ def address_of(configuration: Configuration, worker: str) -> Address:
 def operator_address(configuration: Configuration) -> Address:
     """The broker as a person uses it: with the operator's login where evictd owns it."""
     if not is_owned(configuration.broker):
-        return address_of(configuration, "operator")
-    raise InputError("no broker of evictd's own has run here yet")
+        return address_of(configuration, OPERATOR)
+    given = configuration.state_folder
+    folder = state_folder() if given is None else Path(given).expanduser()
+    return owned_address(folder, OPERATOR)

@@ -8,4 +8,4 @@ from evictd.simulation import demo
 @click.command("demo")
 def command() -> None:
     """Tell the story of a machine that runs short of memory. Nothing real is touched."""
-    demo.run(click.get_text_stream("stdout"))
+    demo.run(click.echo)

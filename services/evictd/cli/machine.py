@@ -21,7 +21,10 @@ ANSWER_BYTES_MAX = 1 << 20
 """An engine's description of itself has some kilobytes."""
 CONTAINER_ID = re.compile(r"[0-9a-f]{12}([0-9a-f]{52})?")
 """The host name that engines give a container: it changes with each one."""
-IDENTITIES = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
+SHARED_IDENTITY = Path("/run/node/machine-id")
+"""What `evictd node-name --write` leaves for the other containers of a machine: a container has no
+identity that outlives it."""
+IDENTITIES = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"), SHARED_IDENTITY)
 
 
 class EngineFacts(Struct, frozen=True, kw_only=True, rename="pascal"):
@@ -99,5 +102,6 @@ def engine_name(address: str | None) -> str | None:
 
 def identity() -> str:
     """A hash by which two machines of one name are told apart, and no machine is found out."""
-    text = next((path.read_text().strip() for path in IDENTITIES if path.is_file()), "")
-    return blake2b(f"evictd {text or os.uname().nodename}".encode(), digest_size=8).hexdigest()
+    texts = (path.read_text().strip() for path in IDENTITIES if path.is_file())
+    text = next(filter(None, texts), os.uname().nodename)
+    return blake2b(f"evictd {text}".encode(), digest_size=8).hexdigest()

@@ -1,10 +1,11 @@
 """`evictd node-name`: asked once, so that only one container needs the engine's socket for it."""
 
 from pathlib import Path
+from uuid import uuid4
 
 import click
 
-from evictd.cli.machine import home_node
+from evictd.cli.machine import SHARED_IDENTITY, home_node
 from evictd.cli.options import config_option, loaded
 from evictd.core.errors import HostError
 
@@ -15,15 +16,26 @@ from evictd.core.errors import HostError
     "--write", "target", type=click.Path(dir_okay=False, path_type=Path), help="File to write."
 )
 def command(file: Path | None, target: Path | None) -> None:
-    """Print the name of this machine on the bus, or write it to a file."""
+    """Print the name of this machine on the bus, or write it to a file.
+
+    Beside a written name stands what tells this machine from another one of the same name, made
+    once and kept.
+    """
     name = home_node(loaded(file).configuration)
     if target is None:
         click.echo(name)
         return
-    fresh = target.with_suffix(".new")
+    identity = target.with_name(SHARED_IDENTITY.name)
     try:
-        fresh.write_text(f"{name}\n", encoding="utf-8")
-        fresh.chmod(0o644)
-        fresh.replace(target)
+        _write(target, name)
+        if not identity.exists():
+            _write(identity, uuid4().hex)
     except OSError as error:
-        raise HostError(f"{target}: cannot be written: {error.strerror}") from error
+        raise HostError(f"{error.filename}: cannot be written: {error.strerror}") from error
+
+
+def _write(target: Path, line: str) -> None:
+    fresh = target.with_suffix(".new")
+    fresh.write_text(f"{line}\n", encoding="utf-8")
+    fresh.chmod(0o644)
+    fresh.replace(target)

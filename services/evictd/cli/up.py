@@ -5,9 +5,11 @@ from pathlib import Path
 
 import click
 
-from evictd.cli.assembly import Assembly, address_of, assembly
+from evictd.cli.assembly import Assembly, assembly, folder_of_state
+from evictd.cli.broker import address_of
 from evictd.cli.options import loaded, process_options
-from evictd.shell.configuration import is_owned
+from evictd.shell.broker import OwnedBroker
+from evictd.shell.configuration import is_owned, owned_port
 
 
 @click.command("up")
@@ -26,3 +28,7 @@ async def up(everything: Assembly) -> None:
     configuration = everything.configuration
     if not is_owned(configuration.broker):
         await everything.run(address_of(configuration, everything.worker))
+        return
+    folder = folder_of_state(configuration)
+    async with OwnedBroker(folder, owned_port(configuration.broker)) as broker:
+        await everything.run(broker.address(everything.worker))

@@ -5,6 +5,7 @@ It knows how people write things down and where they went wrong; it acts on no s
 
 from evictd.shell.configuration.compile import (
     is_owned,
+    owned_port,
     rules_for,
     rules_of,
     served_patterns,
@@ -28,6 +29,7 @@ __all__ = [
     "is_owned",
     "load",
     "load_text",
+    "owned_port",
     "rows",
     "rules_for",
     "rules_of",

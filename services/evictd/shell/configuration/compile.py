@@ -52,6 +52,12 @@ def is_owned(broker: str | None) -> bool:
     return broker is None or broker.partition(":")[0] == OWNED
 
 
+def owned_port(broker: str | None) -> int | None:
+    """The port of `owned:1883`; None leaves it to the broker."""
+    port = (broker or "").partition(":")[2]
+    return int(port) if port else None
+
+
 def is_loopback(broker: str | None) -> bool:
     """Whether only programs of this machine can reach the broker; an owned one listens there."""
     if broker is None or is_owned(broker):

@@ -13,6 +13,8 @@ from evictd.shell.configuration.document import Items, Mapping, Node, Scalar
 from evictd.shell.configuration.problems import Place
 
 FLAG_LINE = re.compile(r"\s*(?:--)?(eviction-[a-z-]+)(=)(.*?)\s*")
+ELEMENTS = re.compile(r",(?![^()]*\))")
+"""A comma between elements, and none inside `max(5%,100Mi)`."""
 SEPARATORS = {
     "evictionHard": "<",
     "evictionSoft": "<",
@@ -83,7 +85,7 @@ def _pairs(scalar: Scalar, name: str) -> Iterator[tuple[Scalar, Node]]:
     """The elements of one flag: blanks are cut, the first separator splits."""
     start = scalar.place.shifted(0 if scalar.plain else 1)
     offset = 0
-    for element in scalar.text.split(","):
+    for element in ELEMENTS.split(scalar.text):
         signal, _, value = element.partition(SEPARATORS[name])
         if element.strip():
             yield (

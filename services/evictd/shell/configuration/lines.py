@@ -15,8 +15,8 @@ from evictd.core.signals.names import (
     PSI_MEMORY_FULL,
     SWAP_AVAILABLE,
 )
-from evictd.core.signals.threshold_settings import Fault, amount_of, share_of, thresholds_of
-from evictd.core.signals.thresholds import Amount, Largest, Part, Share, Smallest, Threshold
+from evictd.core.signals.threshold_settings import Fault, line_of, thresholds_of
+from evictd.core.signals.thresholds import Part, Threshold, Value
 from evictd.shell.configuration.defaults import complete
 from evictd.shell.configuration.problems import KeyPath
 from evictd_schemas.configuration import NodeSettings, Signals
@@ -36,54 +36,47 @@ SOFT_SECONDS = 30.0
 """Long enough for a build or a page load to pass."""
 
 
-def share(text: str) -> Share:
-    """A percentage that is written in this file."""
-    found = share_of(text)
-    assert not isinstance(found, Fault)  # noqa: S101 - the texts are constants
-    return found
-
-
-def amount(text: str) -> Amount:
-    """A quantity that is written in this file."""
-    found = amount_of(text)
-    assert not isinstance(found, Fault)  # noqa: S101 - the texts are constants
-    return found
+def line(text: str) -> Value:
+    """A value that is written in this file."""
+    value = line_of(text)
+    assert value is not None and not isinstance(value, Fault)  # noqa: S101, PT018 - constants
+    return value
 
 
 HOST_HARD: tuple[Threshold, ...] = (
     Threshold(
         name="memory is nearly gone",
         signal=MEMORY_AVAILABLE,
-        value=Largest(of=(share("5%"), amount("100Mi")), text="max(5%,100Mi)"),
+        value=line("max(5%,100Mi)"),
         any_of=(
-            Part(signal=SWAP_AVAILABLE, value=share("10%"), met_when_absent=True),
-            Part(signal=PSI_MEMORY_FULL, value=share("80%")),
+            Part(signal=SWAP_AVAILABLE, value=line("10%"), met_when_absent=True),
+            Part(signal=PSI_MEMORY_FULL, value=line("80%")),
         ),
     ),
     Threshold(
         name="work stalls for memory",
         signal=PSI_MEMORY_FULL,
-        value=share("60%"),
+        value=line("60%"),
         any_of=(
-            Part(signal=MEMORY_AVAILABLE, value=share("20%")),
-            Part(signal=SWAP_AVAILABLE, value=share("10%")),
+            Part(signal=MEMORY_AVAILABLE, value=line("20%")),
+            Part(signal=SWAP_AVAILABLE, value=line("10%")),
         ),
         sustained_seconds=STALL_SECONDS,
     ),
     Threshold(
         signal=NODEFS_AVAILABLE,
-        value=Smallest(of=(share("10%"), amount("20Gi")), text="min(10%,20Gi)"),
+        value=line("min(10%,20Gi)"),
     ),
-    Threshold(signal=NODEFS_INODES_FREE, value=share("5%")),
-    Threshold(signal=PID_AVAILABLE, value=share("5%")),
+    Threshold(signal=NODEFS_INODES_FREE, value=line("5%")),
+    Threshold(signal=PID_AVAILABLE, value=line("5%")),
 )
 """A stall of 40 per cent leaves 60 available. [design, two profiles: lines]"""
 HOST_SOFT: tuple[Threshold, ...] = (
     Threshold(
         name="memory gets short and work stalls",
         signal=MEMORY_AVAILABLE,
-        value=share("10%"),
-        all_of=(Part(signal=PSI_MEMORY_FULL, value=share("90%")),),
+        value=line("10%"),
+        all_of=(Part(signal=PSI_MEMORY_FULL, value=line("90%")),),
         grace_seconds=SOFT_SECONDS,
     ),
 )
@@ -109,6 +102,7 @@ def lines_of(settings: NodeSettings) -> Lines:
         texts(settings.eviction_soft_grace_period),
         texts(settings.eviction_minimum_reclaim),
         enforced=complete(settings).enforce_node_allocatable or (),
+        expressions=not is_kubelet,
     )
     return Lines(
         thresholds=given if is_kubelet else (*given, *_host_lines(settings)),
@@ -124,7 +118,7 @@ def default_texts(settings: NodeSettings) -> Mapping[str, str]:
     """The profile's own hard lines as signal and text, for people."""
     if settings.profile == "kubelet":
         return KUBELET_HARD
-    return {line.signal: line.value.text for line in HOST_HARD}
+    return {threshold.signal: threshold.value.text for threshold in HOST_HARD}
 
 
 def texts(signals: Signals | None) -> dict[str, str]:
@@ -196,7 +190,7 @@ def _host_lines(settings: NodeSettings) -> tuple[Threshold, ...]:
     named = texts(settings.eviction_hard)
     hard = HOST_HARD if takes_defaults(settings) else ()
     soft = HOST_SOFT if settings.eviction_soft is None else ()
-    return (*(line for line in hard if line.signal not in named), *soft)
+    return (*(item for item in hard if item.signal not in named), *soft)
 
 
 def _text(settings: NodeSettings, name: str, signal: str) -> str:

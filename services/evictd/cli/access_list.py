@@ -1,0 +1,26 @@
+"""`evictd access-list`: what the broker has to let whom do, from the contract's topic table."""
+
+import click
+
+from evictd.shell.broker.access import access_list
+from evictd_schemas.topics import segment_problem
+
+
+@click.command("access-list")
+@click.argument("outsiders", nargs=-1, metavar="[USER=DOMAIN/KEY]...")
+def command(outsiders: tuple[str, ...]) -> None:
+    """Print Mosquitto's `acl_file`.
+
+    Each USER=DOMAIN/KEY is the login of an outside program and the name under which it may ask,
+    report and wish, such as mover=acme.io/mover.
+    """
+    click.echo(access_list(dict(map(outsider, outsiders))), nl=False)
+
+
+def outsider(text: str) -> tuple[str, tuple[str, str]]:
+    """User, and the two parts of its name."""
+    user, _, name = text.partition("=")
+    domain, _, key = name.partition("/")
+    if not user or any(segment_problem(level) for level in (domain, key)):
+        raise click.BadParameter(f"{text!r} is not written like mover=acme.io/mover")
+    return user, (domain, key)
