@@ -9,7 +9,14 @@ import msgspec
 import pytest
 
 from evictd.core.rules import HOST, KUBELET, Candidates, Mode, Rules
-from evictd.shell.configuration import load, load_text, rules_for, rules_of, served_patterns
+from evictd.shell.configuration import (
+    ConfigurationError,
+    load,
+    load_text,
+    rules_for,
+    rules_of,
+    served_patterns,
+)
 from evictd.shell.configuration.defaults import HOST_DEFAULTS, KUBELET_DEFAULTS, state_folder
 from evictd_schemas import configuration as structs
 from evictd_schemas.configuration import Configuration
@@ -131,6 +138,16 @@ def test_the_defaults_are_kept_where_that_is_asked_for() -> None:
     ]
     assert "pid.available<1%" in lines(rules(merge + "evictionHard: {pid.available: 1%}"))
     assert "nodefs.inodesFree<5%" in lines(rules(merge + "evictionHard: {pid.available: 1%}"))
+
+
+def test_a_line_of_a_host_may_be_the_greatest_or_the_least_of_several() -> None:
+    text = "evictionHard: memory.available<max(3%,50Mi),nodefs.available<min(10%,20Gi)"
+    assert lines(rules(text))[:2] == [
+        "memory.available<max(3%,50Mi)",
+        "nodefs.available<min(10%,20Gi)",
+    ]
+    with pytest.raises(ConfigurationError, match="is no quantity"):
+        rules(f"profile: kubelet\n{text}")
 
 
 @pytest.mark.parametrize("profile", ["host", "kubelet"])

@@ -26,7 +26,7 @@ VERBS = {
     "schema": Verb(module="schema", summary="Write the schemas of all messages."),
     "access-list": Verb(module="access_list", summary="Print the broker's access list."),
     "node-name": Verb(module="node_name", summary="Print the name of this machine on the bus."),
-    "demo": Verb(module="demo", summary="Tell the story of a machine running short, in a second."),
+    "demo": Verb(module="demo", summary="Tell the story of a machine running short, in a minute."),
     "version": Verb(module="version", summary="Print the version."),
 }
 
