@@ -41,13 +41,21 @@ def evictable(rules: Rules, pod: Pod) -> bool:
 def rows(
     rules: Rules, plan: Plan, signal: str, places: Sequence[Place], *, hard: bool, now: Now
 ) -> tuple[RankedPod, ...]:
-    """The whole order with a verdict for each; the first that may go is the `Victim`."""
-    found = [_row(rules, plan, signal, place, hard=hard, now=now) for place in places]
-    for index, row in enumerate(found):
-        if row.verdict in _MAY_GO:
-            found[index] = structs.replace(row, verdict=Verdict.VICTIM)
-            break
-    return tuple(found)
+    """The whole order with a verdict for each, before anybody is chosen."""
+    return tuple(_row(rules, plan, signal, place, hard=hard, now=now) for place in places)
+
+
+def may_go(ranking: Sequence[RankedPod]) -> tuple[str, ...]:
+    """Uids of those that may be chosen, in order."""
+    return tuple(row.pod.uid for row in ranking if row.verdict in _MAY_GO)
+
+
+def with_victim(ranking: Sequence[RankedPod], uid: str | None) -> tuple[RankedPod, ...]:
+    """The same order with that one as the `Victim`."""
+    return tuple(
+        structs.replace(row, verdict=Verdict.VICTIM) if row.pod.uid == uid else row
+        for row in ranking
+    )
 
 
 def victim(ranking: Sequence[RankedPod]) -> RankedPod | None:

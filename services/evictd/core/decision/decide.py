@@ -229,7 +229,9 @@ def _ended(rules: Rules, plan: Plan, own: OwnRequest, end: Fate, now: Now) -> Pl
     moves_on = rules.profile.failed_victim_moves_on
     if end is Fate.REFUSED or (end is Fate.FAILED and moves_on):
         until = now.boot_seconds + FAILED_SECONDS
-        return structs.replace(plan, failed={**plan.failed, own.pod.uid: until})
+        relieved = {signal: pod for signal, pod in plan.relieved.items() if pod.uid != own.pod.uid}
+        failed = {**plan.failed, own.pod.uid: until}
+        return structs.replace(plan, failed=failed, relieved=relieved)
     return plan
 
 

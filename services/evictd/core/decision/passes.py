@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from msgspec import Struct, structs
 
-from evictd.core.decision import reclaim, report
-from evictd.core.decision.candidates import Verdict, evictable, rows, victim
+from evictd.core.decision import growth, reclaim, report
+from evictd.core.decision.candidates import Verdict, evictable, may_go, rows, victim, with_victim
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.limits import Offence, offences
 from evictd.core.decision.message import pressure_reason
@@ -24,9 +24,9 @@ from evictd.core.decision.requests import (
 )
 from evictd.core.decision.shortage import acting_threshold, by_urgency, hard
 from evictd.core.decision.upkeep import stuck
-from evictd.core.decision.wording import name_text
+from evictd.core.decision.wording import name_text, rounded_text
 from evictd.core.effects import BusEffect, WakeAt
-from evictd.core.moments import Now, elapsed_seconds
+from evictd.core.moments import Now, elapsed_seconds, moment
 from evictd.core.rules import Mode, Rules
 from evictd.core.signals.layouts import Shape, shape_of
 from evictd.core.signals.names import resource_of
@@ -105,7 +105,20 @@ def ranked(scene: Scene, plan: Plan, acting: ThresholdStatus) -> tuple[RankedPod
     """The whole order for a threshold, with the verdicts of now."""
     rules, signal = scene.rules, acting.rank_by or acting.signal
     places = rank(rules.profile, signal, scene.layout, scene.active_pods)
-    return rows(rules, plan, signal, places, hard=hard(acting), now=scene.now)
+    order = rows(rules, plan, signal, places, hard=hard(acting), now=scene.now)
+    candidates = may_go(order)
+    if not spares(rules, signal):
+        return with_victim(order, candidates[0] if candidates else None)
+    if signal in plan.relieved:
+        return order
+    lost = _loss(scene, plan, signal)
+    return with_victim(order, None if lost is None else lost.writer(candidates))
+
+
+def spares(rules: Rules, signal: str) -> bool:
+    """Whether only the one workload that is filling the disk may be stopped for this signal.
+    [design, profile host]"""
+    return rules.profile.stop_one_growing_writer and resource_of(signal) in growth.DISK
 
 
 def evict(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
@@ -113,7 +126,7 @@ def evict(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
     ranking = ranked(scene, plan, acting)
     row = victim(ranking)
     if row is None:
-        why = "nobody may be evicted" if ranking else "there is no pod to evict"
+        why = _why_nobody(scene, plan, acting, ranking)
         return _nothing_left(scene, plan, acting, ranking, why)
     pod = next(pod for pod in scene.active_pods if pod.uid == row.pod.uid)
     reason = f"{report.below(acting)}: {name_text(pod)} {row.why}"
@@ -124,8 +137,39 @@ def evict(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
     standing = plan.request(asked.topic)
     if standing is not None and _enough(standing, asked):
         return _wait(scene, plan, acting, f"{name_text(pod)} is asked to go already")
-    plan, effects = _evicting(scene, plan.with_request(asked), acting, ranking, reason)
+    plan = plan.with_request(asked)
+    if spares(scene.rules, acting.signal):
+        plan = structs.replace(plan, relieved={**plan.relieved, acting.signal: asked.pod})
+    plan, effects = _evicting(scene, plan, acting, ranking, reason)
     return plan, (publication(asked), *effects)
+
+
+def _why_nobody(
+    scene: Scene, plan: Plan, acting: ThresholdStatus, ranking: Sequence[RankedPod]
+) -> str:
+    if not ranking:
+        return "there is no pod to evict"
+    signal = acting.signal
+    if not spares(scene.rules, signal) or not may_go(ranking):
+        return "nobody may be evicted"
+    if (stopped := plan.relieved.get(signal)) is not None:
+        return f"{name_text(stopped)} was stopped for it already; a stop frees no space"
+    lost = _loss(scene, plan, signal)
+    if lost is None or lost.amount <= 0:
+        return "nobody is seen to fill it; a stop frees no space"
+    whole, unknown = (rounded_text(signal, part) for part in (lost.amount, lost.unattributed))
+    return (
+        f"nobody's growth explains the {whole} lost in {lost.seconds:g} s,"
+        f" of which {unknown} are in no known layer or log"
+    )
+
+
+def _loss(scene: Scene, plan: Plan, signal: str) -> growth.Loss | None:
+    if plan.writing is None:
+        return None
+    observation = scene.given.observation
+    taken = scene.given.pressure.observed or moment(observation)
+    return growth.loss(plan.writing, observation, scene.layout, signal, taken)
 
 
 def _relieve(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:

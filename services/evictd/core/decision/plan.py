@@ -5,6 +5,7 @@ from datetime import datetime
 
 from msgspec import Struct, structs
 
+from evictd.core.decision.growth import Writing
 from evictd.core.decision.inputs import Judged
 from evictd.core.signals.names import Resource, resource_of
 from evictd_schemas import (
@@ -102,7 +103,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     boot time until which it is passed over. `gone`: when the last victim was gone. `exhausted`:
     signal to when nobody was left to evict. `announced`: signal to the crossing that was told.
     `clear_since`: signal to when none of its thresholds was met any more. `spent`: topic to the uid
-    of the request whose end has been dealt with.
+    of the request whose end has been dealt with. `writing`: who writes how much, where that
+    decides. `relieved`: disk signal to the one workload that was stopped for this crossing.
     """
 
     judged: dict[str, datetime] = {}
@@ -119,6 +121,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     announced: dict[str, str] = {}
     clear_since: dict[str, Moment] = {}
     spent: dict[str, str] = {}
+    writing: Writing | None = None
+    relieved: dict[str, PodReference] = {}
     decision: Decision | None = None
 
     def request(self, topic: str) -> OwnRequest | None:

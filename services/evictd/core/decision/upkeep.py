@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from msgspec import structs
 
+from evictd.core.decision import growth
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.limits import offences
 from evictd.core.decision.plan import Instant, OwnRequest, Plan
@@ -27,6 +28,9 @@ def keep(rules: Rules, plan: Plan, given: Judged, layout: Layout, now: Now) -> S
     """Bring standing requests in line with what is observed now."""
     observed = given.pressure.observed or moment(given.observation)
     plan = structs.replace(plan, observed=observed)
+    if rules.profile.stop_one_growing_writer:
+        writing = growth.noted(plan.writing, given.observation, layout, observed)
+        plan = structs.replace(plan, writing=writing)
     plan = _with_gone_targets(plan, given, now)
     plan = _with_stuck_evictions(rules, plan, now)
     plan = _with_clear_signals(plan, given.pressure, observed)
@@ -106,6 +110,7 @@ def _with_clear_signals(plan: Plan, pressure: Pressure, observed: Moment) -> Pla
         exhausted={
             signal: when for signal, when in plan.exhausted.items() if not _in(signal, over)
         },
+        relieved={signal: pod for signal, pod in plan.relieved.items() if not _in(signal, over)},
         announced={
             key: crossing
             for key, crossing in plan.announced.items()
