@@ -5,7 +5,7 @@
 # and nothing else.  Writes
 #
 #   /mosquitto/auth/passwd, acl            what the broker checks, readable by the broker alone
-#   /mosquitto/auth/{operator,health}/     option files, so that `mosquitto_pub` and `mosquitto_sub`
+#   /mosquitto/auth/{operator,viewer,health}/   option files, so that `mosquitto_pub` and `mosquitto_sub`
 #                                          inside the broker's container need no flags
 #   /logins/ROLE                           the password of one worker, readable by that worker's group
 #
@@ -58,7 +58,7 @@ options() { # USER PASSWORD
 
 chmod 0755 "$AUTH" "$LOGINS"
 passwords=$(mktemp)
-for user in operator health; do
+for user in operator health viewer; do
   password=$(login "$AUTH/$user.password" 0400 0)
   mosquitto_passwd -b "$passwords" "$user" "$password"
   options "$user" "$password"
@@ -69,4 +69,4 @@ done
 lay "$AUTH/passwd" 0400 "$BROKER" <"$passwords"
 lay "$AUTH/acl" 0400 "$BROKER" </mosquitto/config/acl
 rm -f "$passwords"
-echo "bus-init: $(groups | wc -l) logins of workers, operator and health are ready"
+echo "bus-init: every login is ready"

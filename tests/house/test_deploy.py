@@ -1,10 +1,13 @@
 """What evictd is run with: the Compose files and the broker's files agree with the code."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from evictd.shell.broker import USERS, access_list
 
 ROOT = Path(__file__).parents[2]
 SYSTEM = "docker-compose.yml"
@@ -45,7 +48,19 @@ def test_only_who_lists_or_stops_containers_has_the_engines_socket(file: str) ->
         for name, service in services(file).items()
         if any(str(volume).endswith(SOCKET) for volume in service.get("volumes", []))
     }
-    assert holders == ({"node-name", "collector", "responder"} if file == SYSTEM else {"evictd"})
+    speakers = {"collector", "responder"} if file == SYSTEM else {"evictd"}
+    assert holders == {"node-name", *speakers}
+
+
+def test_the_shipped_access_list_is_the_one_that_the_topics_give() -> None:
+    """Written by `evictd access-list`; who changes the topics writes it again."""
+    assert (ROOT / "deploy/mosquitto/acl").read_text() == access_list()
+
+
+def test_every_login_of_the_access_list_is_made_by_bus_init() -> None:
+    """A user without a password could not come in, and one without a rule could do nothing."""
+    script = (ROOT / "deploy/mosquitto/bus-init.sh").read_text()
+    assert all(re.search(rf"\b{user}\b", script) for user in USERS)
 
 
 @pytest.mark.parametrize("file", [SYSTEM, SMALL])

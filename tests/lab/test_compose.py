@@ -10,8 +10,10 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +45,31 @@ class System:
         return self.engine.run(*command, folder=ROOT, seconds=seconds, variables=self.variables)
 
     def up(self) -> None:
-        """Start everything; when that fails, the containers' own words are in the failure."""
-        try:
+        """Start everything."""
+        with self._telling():
             self.compose("up", "-d", "--no-build")
+
+    def until(self, what: str, condition: Callable[[], object], seconds: float = 60.0) -> None:
+        """Wait until something is true of the containers; fail when it is not in time."""
+        deadline = time.monotonic() + seconds
+        pause = threading.Event()
+        with self._telling():
+            while not condition():
+                assert time.monotonic() < deadline, f"{what}: not within {seconds:.0f} s"
+                pause.wait(0.2)
+
+    def until_healthy(self) -> None:
+        """Wait until everything that stays up passes its own health check."""
+        for service in ("bus", *WORKERS):
+            self.until(f"{service} is healthy", partial(self.is_healthy, service))
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """In a failure stands what the containers said, since they are gone when it is read."""
+        try:
+            yield
         except AssertionError as failure:
-            failure.add_note(self.compose("logs", "--no-color", "--tail=50"))
+            failure.add_note(self.compose("logs", "--no-color", "--tail=30"))
             raise
 
     def containers(self) -> dict[str, str]:
@@ -98,15 +120,6 @@ class System:
             capture_output=True,
             timeout=30,
         )
-
-
-def until(what: str, condition: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait until something is true of real containers; fail in words when it is not in time."""
-    deadline = time.monotonic() + seconds
-    pause = threading.Event()
-    while not condition():
-        assert time.monotonic() < deadline, f"{what}: not within {seconds:.0f} s"
-        pause.wait(0.2)
 
 
 @pytest.fixture(scope="module")
@@ -161,8 +174,7 @@ def test_every_compose_file_is_read_by_the_new_tool_and_by_the_old_one(
 
 def test_everything_comes_up_and_is_healthy(system: System) -> None:
     """One-shots end well, all others run, answer their health check, and were never restarted."""
-    for service in ("bus", *WORKERS):
-        until(f"{service} is healthy", lambda service=service: system.is_healthy(service))
+    system.until_healthy()
     states = system.containers()
     assert set(states) == {"bus", *WORKERS, *ONE_SHOT}
     assert all(states[service].startswith("Exited (0)") for service in ONE_SHOT)
@@ -174,14 +186,13 @@ def test_everything_comes_up_and_is_healthy(system: System) -> None:
 @pytest.mark.parametrize("system", [COMPOSE["Compose v2"]], indirect=True, ids=["Compose v2"])
 def test_a_hand_published_observation_becomes_an_eviction(system: System) -> None:
     """Pressure, decision, request, Eviction: all from one line typed by a person."""
-    for service in WORKERS:
-        until(f"{service} is healthy", lambda service=service: system.is_healthy(service))
+    system.until_healthy()
     system.publish(f"evictd/v1/{NODE}/observation", _observation())
-    until("memory is short", lambda: _condition(system, "MemoryPressure") == "True")
-    until("a decision names a victim", lambda: _decision(system).get("action") == "Evict")
+    system.until("memory is short", lambda: _condition(system, "MemoryPressure") == "True")
+    system.until("a decision names a victim", lambda: _decision(system).get("action") == "Evict")
     request = f"evictd/v1/{NODE}/evictionrequests/evictd.io/node-pressure/shop/+"
-    until("the request is out", lambda: system.retained(request))
-    until("the default responder is asked", lambda: "imperative-eviction" in _active(system))
+    system.until("the request is out", lambda: system.retained(request))
+    system.until("the default responder is asked", lambda: "imperative-eviction" in _active(system))
 
 
 @pytest.mark.parametrize("system", [COMPOSE["Compose v2"]], indirect=True, ids=["Compose v2"])
