@@ -49,6 +49,16 @@ def settled(held: Held) -> bool:
     return request_finished(status.conditions) and status.observed_generation == status.generation
 
 
+def awaits_observation(case: Case) -> bool:
+    """Whether any observation, even an unchanged one, would lead further."""
+    finish = case.run.finish
+    if finish is not None and not finish.seen:
+        return True
+    return not case.evictions and any(
+        not held.evidence and not settled(held) for held in case.requests
+    )
+
+
 def real_due(rules: ControllerRules, case: Case) -> bool:
     """Whether a real request stands that would get an Eviction at once."""
     real = [held for held in case.requests if not dry(rules, held.request)]

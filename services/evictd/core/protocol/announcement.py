@@ -39,17 +39,26 @@ def announced(rules: ControllerRules, old: Case, new: Case, now: Now) -> Iterato
         yield from _stale(rules, new, now)
 
 
+def request_topic(node: str, held: Held) -> str:
+    """Where a request stands."""
+    return topics.REQUEST.at(node, **_levels(held))
+
+
 def status_topic(node: str, held: Held) -> str:
     """Where the answer to a request stands."""
-    requester, namespace, name = held.topic_levels
-    domain, _, key = requester.partition("/")
-    return topics.REQUEST_STATUS.at(node, domain=domain, key=key, namespace=namespace, name=name)
+    return topics.REQUEST_STATUS.at(node, **_levels(held))
 
 
 def eviction_topic(node: str, eviction: Eviction) -> str:
     """Where an Eviction stands."""
     metadata = eviction.metadata
     return topics.EVICTION.at(node, namespace=metadata.namespace, name=metadata.name)
+
+
+def _levels(held: Held) -> dict[str, str]:
+    requester, namespace, name = held.topic_levels
+    domain, _, key = requester.partition("/")
+    return {"domain": domain, "key": key, "namespace": namespace, "name": name}
 
 
 def _report_topics(node: str, eviction: Eviction) -> Iterator[str]:

@@ -1,0 +1,99 @@
+"""What leads from a topic to the targets that it concerns. It knows no rules and no bus."""
+
+from collections.abc import Iterable, Iterator
+
+from evictd.controller.keys import Key, read_key
+from evictd.core.protocol.announcement import request_topic
+from evictd.core.protocol.case import Case
+from evictd.core.protocol.naming import next_number
+from evictd_schemas import EvictionRequest
+
+SHARED_NAME_LENGTH = 240
+"""Longer pod names may share the names of their Evictions, which are cut at 253."""
+
+
+class Directory:
+    """Indexes over all cases: by request topic, by the name of an Eviction, by node and pod."""
+
+    def __init__(self) -> None:
+        self._requests: dict[str, tuple[str, EvictionRequest]] = {}
+        self._evictions: dict[tuple[str, str, str], str] = {}
+        self._numbered: dict[tuple[str, str, str], set[str]] = {}
+        self._nodes: dict[str, set[str]] = {}
+
+    def restore(self, key: str, case: Case) -> None:
+        """A case that the journal kept."""
+        node = read_key(key).node
+        for held in case.requests:
+            self._requests[request_topic(node, held)] = (key, held.request)
+        self.update(key, Case(), case)
+
+    def update(self, key: str, old: Case, new: Case) -> None:
+        """Follow a step of a key."""
+        target = read_key(key)
+        self._note(key, target, present=new != Case())
+        if old.evictions is new.evictions:
+            return
+        before, after = _names(old), _names(new)
+        shared = self._numbered.setdefault(_shared(target), set())
+        for namespace, name in before - after:
+            self._evictions.pop((target.node, namespace, name), None)
+            shared.discard(name)
+        for namespace, name in after - before:
+            self._evictions[target.node, namespace, name] = key
+            shared.add(name)
+        if not shared:
+            del self._numbered[_shared(target)]
+
+    def request(self, topic: str) -> EvictionRequest | None:
+        """The newest request of a topic, as it was accepted."""
+        known = self._requests.get(topic)
+        return None if known is None else known[1]
+
+    def take_request(self, topic: str, key: str, request: EvictionRequest) -> None:
+        """A request was accepted for a key."""
+        self._requests[topic] = (key, request)
+
+    def drop_request(self, topic: str) -> str | None:
+        """A request is gone; the key that it was for."""
+        known = self._requests.pop(topic, None)
+        return None if known is None else known[0]
+
+    @property
+    def requests(self) -> int:
+        """How many requests are held."""
+        return len(self._requests)
+
+    def request_topics(self) -> Iterator[tuple[str, str]]:
+        """Every request topic that is known, with its key."""
+        for topic, (key, _) in self._requests.items():
+            yield topic, key
+
+    def key_of_eviction(self, node: str, namespace: str, name: str) -> str | None:
+        """The key of the target of an Eviction."""
+        return self._evictions.get((node, namespace, name))
+
+    def keys_of(self, node: str) -> Iterable[str]:
+        """Every key of a node for which something is held."""
+        return tuple(self._nodes.get(node, ()))
+
+    def next_number(self, key: Key) -> int:
+        """The next free number for an Eviction of this pod name."""
+        return next_number(key.name, self._numbered.get(_shared(key), ()))
+
+    def _note(self, key: str, target: Key, *, present: bool) -> None:
+        keys = self._nodes.setdefault(target.node, set())
+        if present:
+            keys.add(key)
+        else:
+            keys.discard(key)
+        if not keys:
+            del self._nodes[target.node]
+
+
+def _names(case: Case) -> set[tuple[str, str]]:
+    return {(item.metadata.namespace, item.metadata.name) for item in case.evictions}
+
+
+def _shared(key: Key) -> tuple[str, str, str]:
+    return key.node, key.namespace, key.name[:SHARED_NAME_LENGTH]
