@@ -31,6 +31,7 @@ class Probe(Generic[T]):
         read: Callable[[], Awaitable[T]],
         clock: Clock,
         answered: Callable[[str], None],
+        deadline_seconds: float = DEADLINE_SECONDS,
     ) -> None:
         self.name = name
         self.value: T | None = None
@@ -45,6 +46,7 @@ class Probe(Generic[T]):
         self._read = read
         self._clock = clock
         self._answered = answered
+        self._deadline_seconds = deadline_seconds
         self._begun: Now | None = None
         self._late = False
         self._done = anyio.Event()
@@ -70,8 +72,8 @@ class Probe(Generic[T]):
         if self._begun is not None:
             self._late = True
             waited = self._clock.now().boot_seconds - self._begun.boot_seconds
-            if waited > DEADLINE_SECONDS and self.failure is None:
-                self._fail(f"no answer within {DEADLINE_SECONDS:g} s")
+            if waited > self._deadline_seconds and self.failure is None:
+                self._fail(f"no answer within {self._deadline_seconds:g} s")
         fresh, self.unseen = self.unseen, False
         return fresh and self.failure is None
 

@@ -15,8 +15,17 @@ from msgspec import Struct
 from evictd.collector import composition, faults
 from evictd.collector.composition import Look
 from evictd.collector.probe import DEADLINE_SECONDS, Probe
-from evictd.collector.sources import filesystems, kills, memory, pids, pressure, workloads
+from evictd.collector.sources import (
+    filesystems,
+    kills,
+    memory,
+    pids,
+    pressure,
+    storage,
+    workloads,
+)
 from evictd.collector.sources.filesystems import FileSystem
+from evictd.collector.sources.storage import Occupied
 from evictd.collector.sources.workloads import Measured
 from evictd.core.errors import PeerError
 from evictd.core.moments import Now
@@ -27,6 +36,10 @@ from evictd.shell.clock import Clock
 from evictd_schemas import Layout, SignalReading
 from evictd_schemas.sources import Sources
 
+STORAGE_SECONDS = 60.0
+"""Between two counts of what workloads occupy on disk, as often as the kubelet does it."""
+STORAGE_DEADLINE_SECONDS = 300.0
+"""A count may take long: it walks through every writable layer."""
 PATIENCE_SECONDS = 0.1
 """How long a look waits for its sources; kernel files and a healthy engine take less."""
 
@@ -72,6 +85,14 @@ class Sight:
             "kernel kills", lambda: kills.machine_count(self._proc)
         )
         self._listings = {runtime.name: self._listing_probe(runtime) for runtime in runtimes}
+        self._storage: Probe[dict[str, Occupied]] = Probe(
+            "workload storage",
+            lambda: self._run_blocking(self._occupied),
+            clock,
+            _nothing_waits,
+            STORAGE_DEADLINE_SECONDS,
+        )
+        self._storage_seconds: float | None = None
         self._usage: Probe[tuple[Measured, ...]] = self._probe("workload usage", self._measure)
 
     def hierarchies(self) -> Hierarchies:
@@ -97,8 +118,11 @@ class Sight:
         complete, problems = self._take_listings()
         await self._read(tasks, [self._usage])
         self._take_usage()
+        occupied = self._take_storage(tasks, now)
         complete = complete and self._usage.failure is None
-        pods, doubles = composition.unique(look.pod for look in self._measured)
+        pods, doubles = composition.unique(
+            storage.with_storage(look.pod, occupied) for look in self._measured
+        )
         refused = [look.problem for look in self._measured if look.problem is not None]
         self._kills.use()
         signals = self._signals(now)
@@ -118,6 +142,7 @@ class Sight:
                 *problems,
                 *doubles,
                 *refused,
+                *(held.problem for held in occupied.values() if held.problem is not None),
             ),
         )
 
@@ -171,6 +196,20 @@ class Sight:
         if self._usage.value is not None:
             self._measured = self._usage.value
 
+    def _take_storage(self, tasks: TaskGroup, now: Now) -> dict[str, Occupied]:
+        """The last count; a new one is begun when it is time and is not waited for."""
+        last = self._storage_seconds
+        listed = any(self._held.values())
+        if listed and (last is None or now.boot_seconds - last >= STORAGE_SECONDS):
+            self._storage_seconds = now.boot_seconds
+            self._storage.start(tasks)
+        self._storage.use()
+        return self._storage.value or {}
+
+    def _occupied(self) -> dict[str, Occupied]:
+        held = [workload for listed in self._held.values() for workload in listed]
+        return storage.measure(held, self._clock.now().utc)
+
     def _measure(self) -> tuple[Measured, ...]:
         held = [workload for listed in self._held.values() for workload in listed]
         return workloads.measure(held, self._proc)
@@ -179,7 +218,7 @@ class Sight:
         return [*self._gauges, *self._systems.values(), self._mounts, self._kills]
 
     def _probes(self) -> list[Probe[Any]]:
-        return [*self._machine_probes(), *self._listings.values(), self._usage]
+        return [*self._machine_probes(), *self._listings.values(), self._usage, self._storage]
 
     def _failures(self) -> dict[str, str]:
         return {probe.name: probe.failure for probe in self._probes() if probe.failure is not None}
@@ -230,6 +269,10 @@ def _bounded(runtime: Runtime) -> Callable[[], Awaitable[Listing]]:
         raise PeerError(f"no answer within {DEADLINE_SECONDS:g} s")
 
     return read
+
+
+def _nothing_waits(name: str) -> None:
+    """A count of storage is never urgent: the next look takes it."""
 
 
 def _timed(probe: Probe[Any], signals: Signals, now: Now) -> Signals:

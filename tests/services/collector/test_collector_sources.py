@@ -1,12 +1,13 @@
 """Stalls, process ids, file systems, kernel kills and workloads, from files."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evictd.collector.sources import filesystems, kills, pids, pressure, workloads
+from evictd.collector.sources import filesystems, kills, pids, pressure, storage, workloads
 from evictd.core.errors import HostError
 from evictd.runtimes import Workload
 from evictd.runtimes.hierarchies import locate
@@ -14,6 +15,7 @@ from evictd_schemas.sources import FileSystemSources
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 MIB = 1 << 20
+TIME = datetime(2026, 1, 1, tzinfo=UTC)
 MOUNTS = (
     "27 1 254:0 / / rw - ext4 /dev/vda rw\n"
     "40 27 8:16 / /var/lib rw - ext4 /dev/sdb rw\n"
@@ -187,6 +189,54 @@ def test_without_accounting_the_processes_are_summed_and_that_is_said(
     assert look.pod.stats.memory.swap_bytes == MIB
     assert look.pod.stats.process_stats is not None
     assert look.pod.stats.process_stats.process_count == 3
+
+
+def test_a_writable_layer_is_counted_with_its_folders(tmp_path: Path) -> None:
+    """Names of one file are one inode, links are not followed, a vanished folder is nothing."""
+    layer = tmp_path / "layer"
+    (layer / "deep").mkdir(parents=True)
+    (layer / "deep" / "data").write_bytes(b"x" * 100_000)
+    (layer / "again").hardlink_to(layer / "deep" / "data")
+    (layer / "out").symlink_to("/")
+    counted = storage.tree(layer, TIME)
+    assert counted is not None
+    assert counted.time == TIME
+    assert counted.inodes_used == 3
+    assert 100_000 <= (counted.used_bytes or 0) < 120_000
+
+
+def test_a_layer_beyond_the_bound_has_no_figure(
+    tmp_path: Path, workload: Callable[..., Workload], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage, "ENTRIES_MAX", 2)
+    for number in range(3):
+        (tmp_path / str(number)).touch()
+    big = workload("big", writable_layer=str(tmp_path))
+    (occupied,) = storage.measure([big], TIME).values()
+    assert occupied.layer is None
+    assert "shop/big has over 2 entries" in (occupied.problem or "")
+
+
+def test_a_log_counts_with_its_rotated_predecessors(
+    tmp_path: Path, workload: Callable[..., Workload]
+) -> None:
+    for name in ("web-json.log", "web-json.log.1", "other.log"):
+        (tmp_path / name).write_bytes(b"x" * 8192)
+    web = workload("web", log_file=str(tmp_path / "web-json.log"))
+    pod = storage.with_storage(web.pod, storage.measure([web], TIME))
+    assert pod.stats is not None
+    assert pod.stats.containers[0].logs is not None
+    assert pod.stats.containers[0].logs.inodes_used == 2
+    assert pod.stats.ephemeral_storage is not None
+    assert pod.stats.ephemeral_storage.used_bytes == pod.stats.containers[0].logs.used_bytes
+
+
+def test_places_that_this_view_does_not_have_are_no_figures(
+    host: Any, workload: Callable[..., Workload]
+) -> None:
+    """A collector in a container does not see the engine's folders."""
+    web = workload("web", writable_layer="/nowhere/a", log_file="/nowhere/b.log")
+    assert storage.with_storage(web.pod, storage.measure([web], TIME)) == web.pod
 
 
 def test_a_workload_that_vanished_is_dropped_quietly(

@@ -12,6 +12,7 @@ import pytest
 
 from evictd.core.errors import PeerError
 from evictd.runtimes import Workload
+from evictd_schemas import Observation
 
 pytestmark = pytest.mark.looptime
 NODE = "edge"
@@ -161,3 +162,32 @@ async def test_hints_that_break_off_are_listened_to_again(stage: Any, runtime: A
         await asyncio.sleep(20)
     assert seen.times == [0, 4, 14, 17]
     assert seen.reasons == []
+
+
+async def test_storage_is_counted_once_a_minute_and_carries_its_time(
+    stage: Any, host: Any, runtime: Any, workload: Callable[..., Workload]
+) -> None:
+    """The count is not waited for: the next look has it."""
+    log = host.write("logs/web.log", "x" * 5000)
+    web = workload("web", host.group("web", usage_mib=1), log_file=str(log))
+    runtime.workloads = (web,)
+    async with stage.running() as seen:
+        await asyncio.sleep(5)
+        host.write("logs/web.log", "x" * 50_000)
+        await asyncio.sleep(66)
+    counts = [_log_bytes(observation) for _, observation in seen.observations]
+    assert counts[0] == 0
+    assert len(set(counts[1:])) == 2
+    assert counts[-1] - counts[-2] > 40_000
+    pod = (seen.last.pods or ())[0]
+    assert pod.stats is not None
+    assert pod.stats.ephemeral_storage is not None
+    assert pod.stats.ephemeral_storage.time is not None
+    assert pod.stats.memory is not None
+
+
+def _log_bytes(observation: Observation) -> int:
+    pod = (observation.pods or ())[0]
+    assert pod.stats is not None
+    logs = pod.stats.containers[0].logs
+    return 0 if logs is None else logs.used_bytes or 0
