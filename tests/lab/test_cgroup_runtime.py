@@ -19,7 +19,7 @@ if (root := str(Path(__file__).parents[2])) not in sys.path:
 from tests.contract.runtime_contract import RuntimeContract, listed, running
 
 from evictd.core.duty import StopResult
-from evictd.runtimes.cgroup import CgroupRuntime
+from evictd.runtimes.cgroup import CgroupRuntime, Places
 from evictd.runtimes.settings import WorkloadSettings
 from evictd_schemas import PodReference
 
@@ -30,12 +30,15 @@ DEAF = ("sh", "-c", "trap '' TERM; while :; do sleep 1; done")
 class CgroupBench:
     """Workloads in control groups below the capped one."""
 
-    def __init__(self, parent: Any) -> None:
+    def __init__(self, parent: Any, places: Places | None = None) -> None:
         self.parent = parent
         self.protected: set[str] = set()
         self.started: dict[str, list[subprocess.Popen[bytes]]] = {}
         self.runtime = CgroupRuntime(
-            f"/{parent.name}", own_process_id=os.getpid(), settings_for=self._settings
+            f"/{parent.name}",
+            own_process_id=os.getpid(),
+            places=places,
+            settings_for=self._settings,
         )
 
     def _settings(self, namespace: str, name: str) -> WorkloadSettings | None:
@@ -158,3 +161,31 @@ class TestCgroupRuntime(RuntimeContract):
         limited = await listed(bench.runtime, "web")
         assert limited is not None
         assert limited.pod.limits == {"memory": 64 << 20}
+
+
+class TestV1Alone(RuntimeContract):
+    """A kernel without the v2 tree: SIGKILL to each process."""
+
+    @pytest.fixture
+    def places(self, capped_cgroup: Any, tmp_path: Path) -> Places:
+        for name, folder in (("memory", capped_cgroup.memory), ("pids", capped_cgroup.pids)):
+            (tmp_path / name).symlink_to(folder.parent)
+        return Places(cgroup=tmp_path)
+
+    @pytest.fixture
+    async def bench(self, capped_cgroup: Any, places: Places) -> AsyncIterator[CgroupBench]:
+        bench = CgroupBench(capped_cgroup, places)
+        yield bench
+        await bench.runtime.close()
+        await anyio.to_thread.run_sync(bench.reap)
+
+
+class TestV2Alone(RuntimeContract):
+    """The v2 tree alone: `cgroup.kill`."""
+
+    @pytest.fixture
+    async def bench(self, capped_cgroup: Any) -> AsyncIterator[CgroupBench]:
+        bench = CgroupBench(capped_cgroup, Places(cgroup=capped_cgroup.unified.parent))
+        yield bench
+        await bench.runtime.close()
+        await anyio.to_thread.run_sync(bench.reap)

@@ -5,6 +5,6 @@
 - `runtime`: the `Runtime`
 """
 
-from evictd.runtimes.cgroup.runtime import CgroupRuntime
+from evictd.runtimes.cgroup.runtime import CgroupRuntime, Places
 
-__all__ = ["CgroupRuntime"]
+__all__ = ["CgroupRuntime", "Places"]

@@ -15,6 +15,6 @@ reclaiming. The statistics call is never made.
 """
 
 from evictd.runtimes.docker.engine import Engine
-from evictd.runtimes.docker.runtime import DockerRuntime
+from evictd.runtimes.docker.runtime import DockerRuntime, Places
 
-__all__ = ["DockerRuntime", "Engine"]
+__all__ = ["DockerRuntime", "Engine", "Places"]
