@@ -28,6 +28,8 @@ from evictd_schemas.topics import Place, Role
 
 EVICTIONS_MAX = 10_000
 """Evictions held at once; further ones are counted and wait until they are delivered again."""
+SAME_STOP_SECONDS = 2.0
+"""The rest of a grace is told in whole seconds: this much sooner is the same stop."""
 
 
 class DefaultResponder:
@@ -167,17 +169,18 @@ class DefaultResponder:
                 await self.publisher.perform(key, effect)
 
     async def _stop(self, key: str, effect: Stop) -> None:
-        """Unless a stop for this key with no larger grace runs already: each step says so again."""
+        """Unless a stop for this key that ends no later runs already: each step says so again."""
         uid, grace_seconds = effect.pod.uid, effect.grace_seconds
         grace = float("inf") if grace_seconds is None else float(grace_seconds)
+        deadline = self._outside.clock.now().boot_seconds + grace
         running = self._stopping.setdefault((key, uid), [])
-        if any(other <= grace for other in running):
+        if any(other <= deadline + SAME_STOP_SECONDS for other in running):
             return
-        running.append(grace)
+        running.append(deadline)
         try:
             outcome = await self.hands.stop(effect.pod, grace_seconds)
         finally:
-            running.remove(grace)
+            running.remove(deadline)
             if not running:
                 self._stopping.pop((key, uid), None)
         given = StopEnded(uid=uid, outcome=outcome)

@@ -104,7 +104,8 @@ async def test_a_smaller_grace_shortens_the_stop_that_runs() -> None:
 
 
 async def test_a_kill_in_the_middle_of_a_stop_is_taken_up_again_and_ends_once() -> None:
-    """The journal's row says stop again, although a heartbeat came after it."""
+    """The journal's row says stop again with what was left of the grace at the last heartbeat, and
+    the Eviction on the bus with what is left now: the grace is not given twice."""
     machine = Machine()
     web = machine.runtime.start(WEB, stops_in_seconds=None)
     async with machine.life():
@@ -114,7 +115,7 @@ async def test_a_kill_in_the_middle_of_a_stop_is_taken_up_again_and_ends_once() 
         await asyncio.sleep(100)
         assert not machine.reports()[-1].target_gone
         await asyncio.sleep(150)
-    assert machine.runtime.stops == [(web, 600), (web, 600)]
+    assert machine.runtime.stops == [(web, 600), (web, 240), (web, 200)]
     assert machine.stopped() is not None
     assert len([found for found in machine.reports() if found.target_gone]) == 1
 

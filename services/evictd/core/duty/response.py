@@ -7,6 +7,7 @@ law 5] [contract 3, Report, Eviction] [eviction-request-api 7]
 """
 
 from datetime import datetime, timedelta
+from math import ceil
 from typing import assert_never
 
 from msgspec import structs
@@ -110,7 +111,8 @@ def _begun(rules: Rules, duty: Duty, pod: Pod, now: Now) -> Step:
         return _standing(rules, _completed(duty, f"{would}; {dry}", now, gone=False), now)
     if refusal is not None:
         return _standing(rules, _failed(duty, refusal, now, signalled=False), now)
-    grace = _grace_seconds(duty.eviction, pod)
+    asked = _asked_seconds(duty)
+    grace = pod.termination_grace_period_seconds if asked is None else asked
     began = structs.replace(
         duty, phase=Phase.STOPPING, grace_seconds=grace, began_boot_seconds=now.boot_seconds
     )
@@ -158,7 +160,8 @@ def _standing(rules: Rules, duty: Duty, now: Now) -> Step:
     if duty.phase is Phase.LOOKING and target is not None:
         effects.append(Look(pod=target))
     if duty.phase is Phase.STOPPING and target is not None:
-        effects.append(Stop(pod=target, grace_seconds=duty.grace_seconds, signal=_signal(duty)))
+        rest = _rest_seconds(duty, now)
+        effects.append(Stop(pod=target, grace_seconds=rest, signal=_signal(duty)))
     if (wake := _next_boot_seconds(duty)) is not None:
         effects.append(WakeAt(boot_seconds=wake))
     return duty, tuple(effects)
@@ -191,21 +194,34 @@ def _overdue(duty: Duty, now: Now) -> bool:
 
 def _shortened(duty: Duty, now: Now) -> Duty:
     """A smaller grace that arrives while the stop runs shortens it; nothing lengthens it."""
-    if not _tightened(duty):
-        return duty
-    assert duty.eviction is not None  # noqa: S101 - _tightened has looked
-    grace = duty.eviction.status.grace_period_seconds
+    asked, rest = _asked_seconds(duty), _rest_seconds(duty, now)
     target = duty.target
-    assert target is not None  # noqa: S101 - a stop has a target
-    shorter = structs.replace(duty, grace_seconds=grace)
+    if asked is None or target is None or (rest is not None and asked >= rest):
+        return duty
     name = f"{target.namespace}/{target.name}"
-    return _stopping(shorter, f"stopping {name} with a grace shortened to {grace} s", now)
+    shorter = structs.replace(duty, grace_seconds=asked, began_boot_seconds=now.boot_seconds)
+    return _stopping(shorter, f"stopping {name} with a grace shortened to {asked} s", now)
 
 
 def _tightened(duty: Duty) -> bool:
-    if duty.eviction is None or (asked := duty.eviction.status.grace_period_seconds) is None:
-        return False
-    return duty.grace_seconds is None or asked < duty.grace_seconds
+    """Whether less grace is asked for than at the last attempt."""
+    asked = _asked_seconds(duty)
+    return asked is not None and (duty.grace_seconds is None or asked < duty.grace_seconds)
+
+
+def _asked_seconds(duty: Duty) -> int | None:
+    """The Eviction's own grace; a negative one is none at all."""
+    asked = None if duty.eviction is None else duty.eviction.status.grace_period_seconds
+    return None if asked is None else max(0, asked)
+
+
+def _rest_seconds(duty: Duty, now: Now) -> int | None:
+    """What is left of the running stop's grace, so that a restart does not give it twice."""
+    if duty.grace_seconds is None:
+        return None
+    over_seconds = now.boot_seconds - duty.began_boot_seconds
+    # A stop that seems to begin later was begun before the machine was started anew.
+    return ceil(max(0.0, duty.grace_seconds - max(0.0, over_seconds)))
 
 
 def _stopping(duty: Duty, message: str, now: Now) -> Duty:
@@ -311,12 +327,6 @@ def _refusal(pod: Pod) -> str | None:
             f", managed by {pod.managed_by}" if pod.managed_by else ""
         )
     return None
-
-
-def _grace_seconds(eviction: Eviction, pod: Pod) -> int | None:
-    """The Eviction's grace, or else the workload's own; None leaves it to the runtime."""
-    asked = eviction.status.grace_period_seconds
-    return pod.termination_grace_period_seconds if asked is None else max(0, asked)
 
 
 def _signal(duty: Duty) -> str | None:
