@@ -6,6 +6,8 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -131,7 +133,16 @@ def test_a_machine_short_of_memory_gets_an_eviction_by_hand_with_two_standard_cl
         assert json.loads(pressure)["conditions"][0]["status"] == "True"
         (decision,) = machine.subscribe("evictd/v1/demo-7/decision")
         assert json.loads(decision)["ranking"][0]["pod"]["name"] == "web"
-        assert machine.evictd("health").returncode == 0
+
+
+def test_every_worker_gives_a_sign_of_life(machine: Machine) -> None:
+    with machine.up():
+        deadline = time.monotonic() + START_SECONDS
+        while (result := machine.evictd("health")).returncode and time.monotonic() < deadline:
+            threading.Event().wait(0.1)
+        alive = [line.partition(":")[0] for line in result.stdout.splitlines()]
+        assert alive == ["collector", "controller", "evaluator", "evictor", "responder"]
+    assert machine.evictd("health").returncode == 1
 
 
 def test_this_machine_is_only_observed(machine: Machine) -> None:

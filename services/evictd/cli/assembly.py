@@ -47,7 +47,6 @@ class Assembly:
 
     async def run(self, broker: Address) -> None:
         """Work until a signal comes. Raises what `run_workers` raises."""
-        logs.configure(worker=self.worker, node=self.node)
         found = tuple(runtimes(self.configuration))
         async with AsyncExitStack() as stack:
             for runtime in found:
@@ -94,8 +93,10 @@ class Assembly:
 
 
 def assembly(configuration: Configuration, roles: Sequence[Role] = ROLES) -> Assembly:
-    """For this machine. Raises `InputError` where it has no name that would last."""
-    return Assembly(configuration=configuration, node=home_node(configuration), roles=roles)
+    """For this machine, its logs set up. Raises `InputError` where it has no name that lasts."""
+    found = Assembly(configuration=configuration, node=home_node(configuration), roles=roles)
+    logs.configure(worker=found.worker, node=found.node)
+    return found
 
 
 def folder_of_state(configuration: Configuration) -> Path:

@@ -19,7 +19,8 @@ def command(worker: str | None) -> None:
     folder = runtime_folder()
     files = sorted(folder.glob(f"{worker or '*'}.alive"))
     if not files:
-        raise HostError(f"{worker or 'no worker'} is not running: nothing in {folder}")
+        missing = "no worker is running" if worker is None else f"{worker} is not running"
+        raise HostError(f"{missing}: nothing in {folder}")
     for file in files:
         silent_seconds = time.clock_gettime(time.CLOCK_BOOTTIME) - boot_seconds(file)
         if not 0 <= silent_seconds <= SILENT_SECONDS_MAX:
