@@ -3,11 +3,12 @@ around them that kills, reclaims and fails as a scenario says."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from uuid import uuid4
 
 import msgspec
+from msgspec import structs
 from tests.conformance.comparison import equal
 from tests.conformance.pods import pod_of, statistics_of
 from tests.conformance.signals_operations import START, layout_of, summary_of, thresholds_given
@@ -33,12 +34,15 @@ from evictd_schemas import (
     OrderStatus,
     Pressure,
     RequestStatus,
+    SignalReading,
     StepOutcome,
 )
 
 BOOT_SECONDS = 1000.0
 """The boot time at the start of a scenario."""
 NODE = "vectors"
+LONG_AGO = START - timedelta(days=1)
+A_MOMENT = timedelta(microseconds=1)
 CALLS = {"containers": "delete_all_unused_containers", "images": "delete_unused_images"}
 EVENTS = frozenset({"EvictionThresholdMet"})
 """Events of the evictor that the kubelet has too; `Evicted` is the controller's."""
@@ -96,6 +100,7 @@ class Node:
         self.watch, self.plan = Watch(), Plan()
         self.view: Observation | None = None
         self.pressure: Pressure | None = None
+        self.times: dict[str, datetime] = {}
 
     @property
     def now(self) -> Now:
@@ -155,21 +160,33 @@ class Node:
 
     def _observation(self, layout: Layout) -> Observation:
         statistics = statistics_of(self.summary.get("pods"))
-        utc = self.now.utc + timedelta(microseconds=self.sequence)  # never the same time twice
         return Observation(
             node=NODE,
-            time=utc,
+            time=self.now.utc,
             sequence=self.sequence,
             boot_id="vectors",
             uptime_seconds=self.now.boot_seconds,
             layout=layout,
-            signals=readings(summary_of(self.summary)),
+            signals=self._signals(),
             pods=tuple(
                 pod_of(_named(pod), statistics)
                 for pod in self.all_pods
                 if self.active is None or pod["name"] in self.active
             ),
         )
+
+    def _signals(self) -> dict[str, SignalReading]:
+        """A reading without a time is newer than the one before and older than any with a time."""
+        signals = {
+            signal: structs.replace(
+                reading, time=reading.time or self.times.get(signal, LONG_AGO) + A_MOMENT
+            )
+            for signal, reading in readings(summary_of(self.summary)).items()
+        }
+        self.times |= {
+            signal: reading.time for signal, reading in signals.items() if reading.time is not None
+        }
+        return signals
 
     def _error(self, found: "Pass", *, failing: bool, detected: bool) -> str | None:
         untouched = not (self.rules.thresholds or self.rules.local_storage_capacity_isolation)

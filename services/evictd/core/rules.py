@@ -41,6 +41,8 @@ class Profile(Struct, frozen=True, kw_only=True):
     later.
     `failed_victim_moves_on`: a victim that did not go is `Failed` for ten minutes and the next is
     taken.
+    `reclaim_pause_seconds`: after a pass that found nobody to evict, reclaiming is not repeated
+    sooner; the kubelet reclaims in each pass, but has one only every ten seconds.
     `stop_one_growing_writer`: disk and inode pressure stops at most the one workload whose growth
     explains it.
     `one_event_a_crossing`: `EvictionThresholdMet` once while a threshold stays met, not in each
@@ -58,6 +60,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     negative_soft_cap_is_own: bool = False
     settle_seconds: float = 0
     failed_victim_moves_on: bool = False
+    reclaim_pause_seconds: float = 0
     stop_one_growing_writer: bool = False
     one_event_a_crossing: bool = False
     recheck_revises_state: bool = False
@@ -76,6 +79,7 @@ HOST = Profile(
     negative_soft_cap_is_own=True,
     settle_seconds=1,
     failed_victim_moves_on=True,
+    reclaim_pause_seconds=10,
     stop_one_growing_writer=True,
     one_event_a_crossing=True,
     recheck_revises_state=True,

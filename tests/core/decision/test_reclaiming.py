@@ -143,7 +143,7 @@ def test_a_pod_that_went_meanwhile_is_not_asked_to_go() -> None:
 
 
 def test_reclaiming_is_not_repeated_at_once_when_nobody_could_go() -> None:
-    stage = disk()
+    stage = disk(kubelet=False)
     stage.pods = [writer("db", "9Gi", critical=True)]
     (order,) = low(stage).orders
     stage.finish(order)

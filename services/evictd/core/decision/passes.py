@@ -26,9 +26,9 @@ from evictd.core.decision.shortage import acting_threshold, by_urgency, hard
 from evictd.core.decision.upkeep import stuck
 from evictd.core.decision.wording import name_text, rounded_text
 from evictd.core.effects import BusEffect, WakeAt
+from evictd.core.evaluation.judgement import unsupported
 from evictd.core.moments import Now, elapsed_seconds, moment
 from evictd.core.rules import Mode, Rules
-from evictd.core.signals.layouts import Shape, shape_of
 from evictd.core.signals.names import resource_of
 from evictd_schemas import Layout, Pod, RankedPod, ThresholdStatus
 
@@ -57,7 +57,7 @@ class Scene(Struct, frozen=True, kw_only=True):
     def rankable(self) -> bool:
         """A split layout without its feature gate has no tables of steps and rankings at all.
         [kubelet-eviction 2.3]"""
-        return self.rules.separate_disk_gc or shape_of(self.layout) is not Shape.SPLIT
+        return not unsupported(self.rules, self.layout)
 
 
 def run(scene: Scene, plan: Plan) -> Step:
@@ -178,7 +178,8 @@ def _relieve(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
     if not steps:
         return evict(scene, plan, acting)
     tried = plan.exhausted.get(acting.signal)
-    if tried is not None and scene.now.boot_seconds - tried < reclaim.PAUSE_SECONDS:
+    pause_seconds = scene.rules.profile.reclaim_pause_seconds
+    if tried is not None and scene.now.boot_seconds - tried < pause_seconds:
         return evict(scene, plan, acting)
     if scene.rules.mode is Mode.OBSERVE:
         return _reclaiming(scene, plan, acting, steps, order=None)

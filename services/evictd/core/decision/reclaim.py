@@ -23,9 +23,6 @@ RECLAIM_SECONDS = 60.0
 """How long the responder may take: a disk that fills up is not waited for longer."""
 RECHECK_SECONDS = 30.0
 """How long a look after the reclaim is waited for: three times the usual interval."""
-PAUSE_SECONDS = 10.0
-"""After a pass that found nobody to evict, reclaiming is not repeated sooner: the kubelet's own
-rhythm. [kubelet-eviction 14.1]"""
 
 FINISHED = "Finished"
 RUNNING = "Running"
