@@ -13,7 +13,7 @@ from evictd.shell.configuration.compile import (
 )
 from evictd.shell.configuration.defaults import OWNED, state_folder
 from evictd.shell.configuration.lines import bytes_of
-from evictd.shell.configuration.loader import Loaded, load, load_text
+from evictd.shell.configuration.loader import Loaded, load, load_text, load_tree
 from evictd.shell.configuration.problems import ConfigurationError, KeyPath, Place, Problem
 from evictd.shell.configuration.showing import Row, rows
 
@@ -29,6 +29,7 @@ __all__ = [
     "is_owned",
     "load",
     "load_text",
+    "load_tree",
     "owned_port",
     "rows",
     "rules_for",

@@ -54,7 +54,16 @@ def load_text(
     flags: ByName[str, str | None] = NOTHING,
 ) -> Loaded:
     """The same for a text that is at hand; `source` is the file's name in problems."""
-    normal = normalised(flag_lines(text, source) or parse(text, source))
+    return load_tree(flag_lines(text, source) or parse(text, source), variables, flags)
+
+
+def load_tree(
+    tree: Node,
+    variables: ByName[str, str] = NOTHING,
+    flags: ByName[str, str | None] = NOTHING,
+) -> Loaded:
+    """The same for a tree that is part of another file."""
+    normal = normalised(tree)
     given, strangers = layers.environment(variables)
     root = layers.over(layers.over(_based(normal), given), layers.flags(flags))
     reading = Reading(lenient=normal.foreign)
