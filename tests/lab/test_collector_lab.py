@@ -209,6 +209,16 @@ async def test_a_capped_group_is_a_small_node_with_its_workloads(
     await runtime.close()
 
 
+async def test_memory_that_goes_fast_is_seen_at_once(capped_cgroup: Any, start: Start) -> None:
+    """With looks a minute apart, 400 MiB taken at full speed are seen within moments."""
+    web = await in_thread(lambda: capped_cgroup.child("web"))
+    hog = await in_thread(lambda: start(web, HOG, 400 * MIB))
+    async with collecting(scoped(capped_cgroup.name, interval_seconds=60)) as seen:
+        await in_thread(lambda: go(hog))
+        await in_thread(lambda: hog.stdout.readline() if hog.stdout else "")
+        await eventually(lambda: seen.available("memory.available") < 640 * MIB, 3)
+
+
 async def test_page_cache_is_not_counted_as_used(
     capped_cgroup: Any, start: Start, tmp_path: Path
 ) -> None:

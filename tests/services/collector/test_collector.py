@@ -201,3 +201,22 @@ async def test_memory_that_falls_is_looked_at_between_two_looks(stage: Any, host
         await asyncio.sleep(1.1)
     assert len(seen.times) == 2
     assert seen.last.signals["memory.available"].views["mem_available"] == 2600 * MIB
+
+
+async def test_it_leaves_the_bus_as_it_found_it(stage: Any) -> None:
+    async with stage.running() as seen:
+        await asyncio.sleep(1)
+    assert stage.router._listeners == [seen]
+
+
+async def test_a_memory_source_that_fails_between_two_looks_is_told_by_the_next(
+    stage: Any, host: Any
+) -> None:
+    async with stage.running() as seen:
+        await asyncio.sleep(3)
+        host.write("proc/meminfo", "MemTotal: 4096 kB\n")
+        await asyncio.sleep(4)
+        assert seen.reasons == []
+        await asyncio.sleep(4)
+    assert seen.reasons == ["SourceFailed"]
+    assert seen.times == [0, 10]
