@@ -15,6 +15,7 @@ from tests.conformance.signals_operations import START, layout_of, summary_of, t
 
 from evictd.core.decision import Answered, Given, Judged, Ordered, Plan, decide
 from evictd.core.decision.pods import critical, qos_class
+from evictd.core.decision.reclaim import RECHECK_SECONDS
 from evictd.core.decision.requests import NODE_PRESSURE
 from evictd.core.effects import BusEffect, Emit, Publish, Tick
 from evictd.core.evaluation import Observed, Reclaimed, Watch, evaluate
@@ -96,6 +97,8 @@ class Node:
         self.summary: Mapping[str, Any] = {}
         self.active: set[str] | None = None
         self.seconds = 0.0
+        self.waited_seconds = 0.0
+        """By the evictor's own clock, for looks that never came: no time passes in a scenario."""
         self.sequence = 0
         self.watch, self.plan = Watch(), Plan()
         self.view: Observation | None = None
@@ -135,9 +138,11 @@ class Node:
                 found.judged = True
                 self.tell(found, Judged(pressure=self.pressure, observation=self.view))
 
-    def tell(self, found: "Pass", given: Given | Tick, now: Now | None = None) -> None:
+    def tell(self, found: "Pass", given: Given | Tick) -> None:
         """The evictor's step, and what the world makes of it."""
-        self.plan, effects = decide(self.rules, self.plan, given, now or self.now)
+        boot_seconds = self.now.boot_seconds + self.waited_seconds
+        now = Now(boot_seconds=boot_seconds, utc=self.now.utc)
+        self.plan, effects = decide(self.rules, self.plan, given, now)
         found.obey(effects)
 
     def reclaimed(self, status: OrderStatus) -> None:
@@ -275,12 +280,12 @@ class Pass:
             steps=tuple(StepOutcome(step=step, error=error) for step in order.steps),
             finished=Moment(time=now.utc, boot_id="vectors", uptime_seconds=now.boot_seconds),
         )
-        self.node.reclaimed(_sent(status, OrderStatus))
         self.node.tell(self, Ordered(name="reclaim", status=status))
         if self.world.get("summary_error_after_gc"):
-            late = Now(boot_seconds=now.boot_seconds + 3600, utc=now.utc)
-            self.node.tell(self, Tick(), late)
+            self.node.waited_seconds += RECHECK_SECONDS
+            self.node.tell(self, Tick())
         else:
+            self.node.reclaimed(_sent(status, OrderStatus))
             self.node.observe(self, self.node.layout)
 
 
