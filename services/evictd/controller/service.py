@@ -166,7 +166,7 @@ class Controller:
             if pod is None:
                 continue
             key = str(key_of(node, eviction.metadata.namespace, pod))
-            sighted = self._views.sighted(key, live=False)
+            sighted = self._views.tell(key)
             slot = ("recalled", eviction.metadata.uid)
             given = Recalled(eviction=eviction, sighted=sighted)
             self._outside.inbox.feed(key, given, slot=slot)
@@ -222,7 +222,7 @@ class Controller:
             namespace=namespace,
             name=name,
             request=request,
-            sighted=self._views.sighted(key, live=False),
+            sighted=self._views.tell(key),
             status=None if known else self._list.statuses.get(topic),
         )
         self._outside.inbox.feed(key, given, slot=(topic, Requested))

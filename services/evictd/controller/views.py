@@ -22,6 +22,7 @@ class Views:
         self._held: dict[str, Observation] = {}
         self._pods: dict[str, dict[tuple[str, str], Pod]] = {}
         self._told: dict[str, tuple[Pod | None, bool]] = {}
+        """The pod, and whether that told for certain if the target is there."""
 
     def held(self, node: str) -> Observation | None:
         """The view that the node's observations have added up to."""
@@ -44,8 +45,33 @@ class Views:
         self._held.pop(node, None)
         self._pods.pop(node, None)
 
-    def sighted(self, key: str, *, live: bool) -> Sighted | None:
-        """What is held of one target; None where its node has never listed pods."""
+    def tell(self, key: str) -> Sighted | None:
+        """What is held of one target, for a key that hears of it with something else."""
+        found = self._sighted(key, live=False)
+        if found is not None:
+            self._told[key] = (found.pod, _present(key, found))
+        return found
+
+    def news(
+        self, keys: Iterable[str], waiting: Iterable[str], *, live: bool
+    ) -> Iterator[tuple[str, Sighted]]:
+        """What is new for these keys after an observation; `waiting` want to hear in any case."""
+        wanting = set(waiting)
+        for key in keys:
+            found = self._sighted(key, live=live)
+            if found is None:
+                continue
+            if key in wanting or self._told.get(key) != (found.pod, True):
+                proven = _present(key, found) or (live and found.complete)
+                self._told[key] = (found.pod, proven)
+                yield key, found
+
+    def drop(self, key: str) -> None:
+        """Nothing is held for the key any more."""
+        self._told.pop(key, None)
+
+    def _sighted(self, key: str, *, live: bool) -> Sighted | None:
+        """None where its node has never listed pods."""
         target = read_key(key)
         view, pods = self._held.get(target.node), self._pods.get(target.node)
         if view is None or pods is None:
@@ -58,24 +84,9 @@ class Views:
             complete=view.pods_complete,
         )
 
-    def news(
-        self, keys: Iterable[str], waiting: Iterable[str], *, live: bool
-    ) -> Iterator[tuple[str, Sighted]]:
-        """What is new for these keys after an observation; `waiting` want to hear in any case."""
-        wanting = set(waiting)
-        for key in keys:
-            found = self.sighted(key, live=live)
-            if found is None:
-                continue
-            present = found.pod is not None and found.pod.uid == read_key(key).uid
-            settled = (found.pod, True)
-            if key in wanting or self._told.get(key) != settled:
-                self._told[key] = (found.pod, present or (live and found.complete))
-                yield key, found
 
-    def drop(self, key: str) -> None:
-        """Nothing is held for the key any more."""
-        self._told.pop(key, None)
+def _present(key: str, found: Sighted) -> bool:
+    return found.pod is not None and found.pod.uid == read_key(key).uid
 
 
 def _plain(pod: Pod) -> Pod:

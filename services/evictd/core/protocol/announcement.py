@@ -33,6 +33,10 @@ STATES = {
 
 def announced(rules: ControllerRules, old: Case, new: Case, now: Now) -> Iterator[BusEffect]:
     """Effects that lead from one case to the next."""
+    known = {held.status.uid for held in old.requests}
+    for held in new.requests:
+        if held.status.uid not in known:
+            yield _requested(rules, held, now)
     yield from _evictions(rules, old, new, now)
     yield from _requests(rules, old, new, now)
     if new.run.stale is not None and new.run.stale != old.run.stale:
@@ -76,8 +80,6 @@ def _requests(rules: ControllerRules, old: Case, new: Case, now: Now) -> Iterato
     former = {held.topic_levels: held for held in old.requests}
     for held in new.requests:
         before = former.pop(held.topic_levels, None)
-        if before is None or before.status.uid != held.status.uid:
-            yield _requested(rules, held, now)
         if before is None or before.status != held.status:
             yield Publish(topic=status_topic(rules.node, held), message=held.status)
             yield from _refusal(rules, before, held, now)
