@@ -10,15 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 if (root := str(Path(__file__).parents[2])) not in sys.path:
     sys.path.insert(0, root)
 
 from tests.contract.runtime_contract import RuntimeContract, listed, running
+from tests.services.responder.machine import NODE, Machine, eviction
 
 from evictd.core.duty import StopResult
 from evictd.runtimes.docker import DockerRuntime, Engine
+from evictd_schemas import Report, Stopped, topics
 
 pytestmark = pytest.mark.timeout(900)  # the first run makes the base image
 
@@ -234,3 +237,26 @@ class TestDockerRuntime(RuntimeContract):
         assert (await bench.runtime.reclaim("buildCache")).error is None
         await bench.clear()
         await bench.docker("rmi", used)
+
+    async def test_the_built_in_responder_stops_a_real_container(self, bench: DockerBench) -> None:
+        """From the Eviction on the bus to the record of what is down; nothing is removed."""
+        web = await running(bench, "web")
+        machine = Machine(bench.runtime)
+        names = {"namespace": bench.project, "name": "web-1"}
+        async with machine.life():
+            machine.say(eviction(web.reference), topics.EVICTION.at(NODE, **names))
+            record = topics.STOPPED.at(NODE, namespace=bench.project, name="web")
+            with anyio.fail_after(20):
+                while True:
+                    if (stopped := machine.retained(record, Stopped)) is not None:
+                        break
+                    await anyio.sleep(0.05)
+        assert (stopped.uid, stopped.runtime_id) == (web.pod.uid, web.pod.runtime_id)
+        assert await listed(bench.runtime, "web") is None
+        (report,) = (
+            msgspec.json.decode(payload, type=Report)
+            for topic, payload in machine.bus.retained.items()
+            if "/responders/" in topic
+        )
+        assert report.target_gone
+        assert report.message == f"{bench.project}/web was stopped: exit code 3"

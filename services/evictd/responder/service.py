@@ -11,7 +11,19 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from evictd.core.duty import Assigned, Duty, Effect, Given, Listed, Look, StopEnded, respond
+from evictd.core.duty import (
+    Assigned,
+    Duty,
+    Effect,
+    Given,
+    Listed,
+    Look,
+    StopEnded,
+    StopOutcome,
+    StopResult,
+    forbidden,
+    respond,
+)
 from evictd.core.effects import Stop, Tick
 from evictd.core.moments import Now
 from evictd.core.problems import Problem
@@ -178,13 +190,19 @@ class DefaultResponder:
             return
         running.append(deadline)
         try:
-            outcome = await self.hands.stop(effect.pod, grace_seconds)
+            outcome = self._forbidden() or await self.hands.stop(effect.pod, grace_seconds)
         finally:
             running.remove(deadline)
             if not running:
                 self._stopping.pop((key, uid), None)
         given = StopEnded(uid=uid, outcome=outcome)
         self._outside.inbox.feed(key, given, slot=(StopEnded, uid, outcome.result))
+
+    def _forbidden(self) -> StopOutcome | None:
+        """The mode, once more before the hands move."""
+        rules = self._outside.rules(self._outside.node)
+        why = "this node is not served" if rules is None else forbidden(rules)
+        return None if why is None else StopOutcome(result=StopResult.REFUSED, why=why)
 
     async def _look(self, key: str, effect: Look) -> None:
         uid = effect.pod.uid

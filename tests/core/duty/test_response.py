@@ -167,6 +167,16 @@ def test_a_failed_stop_is_tried_again_after_a_pause_that_doubles_to_ten_minutes(
     assert pauses == [5, 10, 20, 40, 80, 160, 320, 600, 600]
 
 
+def test_a_refusal_takes_the_point_of_no_return_back_and_a_failure_does_not() -> None:
+    """Refused means that nothing has reached the workload; after a failure nobody knows."""
+    responder = Responder()
+    for result, reached in ((StopResult.REFUSED, False), (StopResult.FAILED, True)):
+        stopping(responder)
+        effects = responder(StopEnded(uid=UID, outcome=StopOutcome(result=result, why="no")))
+        assert report(effects).point_of_no_return is reached
+        responder(Tick(), after=600)
+
+
 def test_an_end_counts_also_after_another_stop_has_failed() -> None:
     """The hard stop failed at once, the soft one that still ran succeeds."""
     responder = Responder()

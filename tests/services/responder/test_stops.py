@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.services.responder.machine import (
+    NODE,
     WEB,
     Machine,
     eviction,
@@ -14,7 +15,7 @@ from tests.services.responder.machine import (
 )
 
 from evictd.core.duty import Duty, Effect
-from evictd.core.rules import Mode
+from evictd.core.rules import Mode, Rules
 from evictd.shell.journal_codec import Codec
 from evictd.testing.runtime import FakeRuntime
 from evictd_schemas import (
@@ -118,6 +119,23 @@ async def test_a_kill_in_the_middle_of_a_stop_is_taken_up_again_and_ends_once() 
     assert machine.runtime.stops == [(web, 600), (web, 240), (web, 200)]
     assert machine.stopped() is not None
     assert len([found for found in machine.reports() if found.target_gone]) == 1
+
+
+async def test_a_stop_left_in_the_journal_is_not_carried_out_on_a_node_that_no_longer_acts() -> (
+    None
+):
+    """The mode is looked at last, for each stop."""
+    machine = Machine()
+    web = machine.runtime.start(WEB, stops_in_seconds=None)
+    async with machine.life():
+        machine.say(eviction(web, grace=600))
+        await asyncio.sleep(5)
+    machine.rules = Rules(node=NODE, mode=Mode.OBSERVE)
+    async with machine.life():
+        await asyncio.sleep(20)
+    assert machine.runtime.stops == [(web, 600)]
+    assert machine.reports()[-1].message == "would have stopped shop/web; mode is observe"
+    assert not machine.reports()[-1].target_gone
 
 
 async def test_a_target_that_went_while_the_responder_was_down_is_reported_as_gone() -> None:

@@ -10,7 +10,7 @@ It knows neither runtimes nor the bus beyond naming topics.
 """
 
 from evictd.core.duty.outcomes import StopOutcome, StopResult
-from evictd.core.duty.response import respond
+from evictd.core.duty.response import forbidden, respond
 from evictd.core.duty.state import Assigned, Duty, Effect, Given, Listed, Look, Phase, StopEnded
 
 __all__ = [
@@ -24,5 +24,6 @@ __all__ = [
     "StopEnded",
     "StopOutcome",
     "StopResult",
+    "forbidden",
     "respond",
 ]

@@ -6,7 +6,8 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
-from evictd.core.rules import Mode, Rules
+from evictd.core.duty.response import forbidden
+from evictd.core.rules import Rules
 from evictd_schemas import Moment, Order, OrderStatus, StepOutcome
 
 
@@ -37,9 +38,7 @@ def refusal(rules: Rules, order: Order) -> str | None:
     whoever asked. [design, law 8]"""
     if order.kind == OrderKind.RESTORE:
         return "this version restores nothing"
-    if rules.mode is not Mode.ACT:
-        return f"mode is {rules.mode}"
-    return "the order is a dry run" if order.dry_run else None
+    return forbidden(rules) or ("the order is a dry run" if order.dry_run else None)
 
 
 def running(order: Order) -> OrderStatus:

@@ -62,6 +62,12 @@ def respond(rules: Rules, duty: Duty, given: Given | Tick, now: Now) -> Step:
             assert_never(given)
 
 
+def forbidden(rules: Rules) -> str | None:
+    """Why this node stops nothing at all, None where it acts. Looked at for each stop that is
+    carried out, since one that was decided in `act` may be left in the journal. [design, law 8]"""
+    return None if rules.mode is Mode.ACT else f"mode is {rules.mode}"
+
+
 def _assigned(rules: Rules, duty: Duty, eviction: Eviction, now: Now) -> Step:
     """A new life of the Eviction begins a new duty; a stop that runs for the old one tells its
     uid."""
@@ -110,7 +116,7 @@ def _begun(rules: Rules, duty: Duty, pod: Pod, now: Now) -> Step:
         would = f"would have stopped {name}" if refusal is None else f"would not stop {refusal}"
         return _standing(rules, _completed(duty, f"{would}; {dry}", now, gone=False), now)
     if refusal is not None:
-        return _standing(rules, _failed(duty, refusal, now, signalled=False), now)
+        return _standing(rules, _failed(duty, refusal, now), now)
     asked = _asked_seconds(duty)
     grace = pod.termination_grace_period_seconds if asked is None else asked
     began = structs.replace(
@@ -130,9 +136,9 @@ def _ended(rules: Rules, duty: Duty, uid: str, outcome: StopOutcome, now: Now) -
     if not outcome.ended:
         if duty.phase is not Phase.STOPPING:
             return duty, ()
-        signalled = outcome.result is StopResult.FAILED
+        signalled = duty.signalled or outcome.result is StopResult.FAILED
         why = f"{target.namespace}/{target.name}: {outcome.why}"
-        duty = _failed(duty, why, now, signalled=signalled)
+        duty = _failed(structs.replace(duty, signalled=signalled), why, now)
         if duty.dismissed:
             return Duty(), _retracted(rules, duty)
         return _standing(rules, duty, now)
@@ -229,14 +235,14 @@ def _stopping(duty: Duty, message: str, now: Now) -> Duty:
     expected = None
     if duty.grace_seconds is not None:
         expected = _second(now.utc) + timedelta(seconds=duty.grace_seconds)
-    return _reported(duty, message, now, expected=expected, signalled=True)
+    return _reported(duty, message, now, expected=expected)
 
 
-def _failed(duty: Duty, why: str, now: Now, *, signalled: bool) -> Duty:
+def _failed(duty: Duty, why: str, now: Now) -> Duty:
     """Not ended: attempts, the reason, and a pause that doubles."""
     duty = _paused(duty, now)
     message = f"stop failed (attempts={duty.attempts}): {why}"
-    return _reported(duty, message, now, expected=None, signalled=signalled)
+    return _reported(duty, message, now, expected=None)
 
 
 def _paused(duty: Duty, now: Now) -> Duty:
@@ -251,23 +257,20 @@ def _paused(duty: Duty, now: Now) -> Duty:
 
 
 def _completed(duty: Duty, message: str, now: Now, *, gone: bool) -> Duty:
-    duty = _reported(duty, message, now, expected=_second(now.utc), signalled=gone)
+    duty = _reported(duty, message, now, expected=_second(now.utc))
     assert duty.report is not None  # noqa: S101 - _reported has just made it
     report = structs.replace(duty.report, completion_time=_second(now.utc), target_gone=gone)
     return structs.replace(duty, phase=Phase.DONE, report=report)
 
 
-def _reported(
-    duty: Duty, message: str, now: Now, *, expected: datetime | None, signalled: bool
-) -> Duty:
+def _reported(duty: Duty, message: str, now: Now, *, expected: datetime | None) -> Duty:
     assert duty.eviction is not None  # noqa: S101 - only an assigned duty reports
-    before = duty.report is not None and duty.report.point_of_no_return
     report = Report(
         eviction_uid=duty.eviction.metadata.uid,
         heartbeat_time=_second(now.utc),
         expected_completion_time=expected,
         message=message.encode()[:MESSAGE_BYTES_MAX].decode(errors="ignore"),
-        point_of_no_return=signalled or (before and duty.attempts > 1),
+        point_of_no_return=duty.signalled or duty.phase is Phase.STOPPING,
     )
     return structs.replace(duty, report=report, heartbeat_boot_seconds=now.boot_seconds)
 
@@ -310,10 +313,9 @@ def _report_topic(rules: Rules, duty: Duty) -> str:
 
 
 def _dryness(rules: Rules, eviction: Eviction) -> str | None:
-    """Why nothing may be stopped at all, or None. The node's own mode counts, whoever asked."""
-    if rules.mode is not Mode.ACT:
-        return f"mode is {rules.mode}"
-    return "the request is a dry run" if eviction.status.dry_run else None
+    """Why nothing is stopped for this Eviction, or None."""
+    dry = "the request is a dry run" if eviction.status.dry_run else None
+    return forbidden(rules) or dry
 
 
 def _refusal(pod: Pod) -> str | None:

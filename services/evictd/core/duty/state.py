@@ -30,7 +30,8 @@ class Duty(Struct, frozen=True, kw_only=True):
     """The state of one key, `namespace/name` of an Eviction. Boot times are the responder's own.
 
     `pod` is what the runtime said of the target when it was last listed; `grace_seconds` is that of
-    the running stop; `dismissed`: the Eviction was collected while the stop ran.
+    the running stop; `signalled`: an earlier attempt may have reached it; `dismissed`: the Eviction
+    was collected while the stop ran.
     """
 
     eviction: Eviction | None = None
@@ -41,6 +42,7 @@ class Duty(Struct, frozen=True, kw_only=True):
     began_boot_seconds: float = 0.0
     next_boot_seconds: float = 0.0
     heartbeat_boot_seconds: float = 0.0
+    signalled: bool = False
     report: Report | None = None
     dismissed: bool = False
 
