@@ -96,6 +96,8 @@ class Node:
         self.admission_pods = [pod_of(_named(pod)) for pod in given.get("admission_pods", ())]
         self.summary: Mapping[str, Any] = {}
         self.active: set[str] | None = None
+        self.blind = False
+        """Whether the statistics cannot be had."""
         self.seconds = 0.0
         self.waited_seconds = 0.0
         """By the evictor's own clock, for looks that never came: no time passes in a scenario."""
@@ -116,10 +118,12 @@ class Node:
         self._arrange(step)
         found = Pass(self, step)
         detected = self.watch.layout is not None
-        if not step.get("summary_error"):
+        self.blind = bool(step.get("summary_error"))
+        if not (self.blind and detected):  # the layout is asked for before the statistics
             failing = bool(step.get("image_fs_detection_error")) and not detected
             self.observe(found, Layout(error="detection failed") if failing else self.layout)
             found.error = self._error(found, failing=failing, detected=detected)
+        self.blind = False
         return {**found.told(), "conditions": self.conditions, "thresholds_met": self._due()} | {
             "admission": {pod.name: self._admits(pod) for pod in self.admission_pods}
         }
@@ -172,11 +176,11 @@ class Node:
             boot_id="vectors",
             uptime_seconds=self.now.boot_seconds,
             layout=layout,
-            signals=self._signals(),
+            signals={} if self.blind else self._signals(),
             pods=tuple(
                 pod_of(_named(pod), statistics)
                 for pod in self.all_pods
-                if self.active is None or pod["name"] in self.active
+                if (self.active is None or pod["name"] in self.active) and not self.blind
             ),
         )
 
