@@ -112,6 +112,11 @@ class Bench:
         self.sequence = 0
         self._task: asyncio.Task[None] | None = None
 
+    async def begin(self) -> None:
+        """The controller runs, and one workload is there."""
+        await self.start()
+        await self.observe(web())
+
     async def start(self) -> Controller:
         """A new life of the controller on the same journal and bus."""
         clock = LoopClock(START)

@@ -10,14 +10,12 @@ ROOT = str(Path(__file__).parents[3])
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
-from tests.services.controller.bench import Bench, web  # noqa: E402 - importable since the line above
+from tests.services.controller.bench import Bench  # noqa: E402 - importable since the line above
 
 
 @pytest.fixture
 async def bench() -> AsyncIterator[Bench]:
-    """A node with one workload and a running controller."""
+    """A node without a running controller: virtual time counts only inside the test."""
     found = Bench()
-    await found.start()
-    await found.observe(web())
     yield found
     await found.kill()

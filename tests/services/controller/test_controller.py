@@ -7,6 +7,7 @@ pytestmark = pytest.mark.looptime
 
 
 async def test_a_target_that_the_default_responder_ended_is_evicted_once(bench: Bench) -> None:
+    await bench.begin()
     await bench.request(reason={"signal": "memory.available"})
     assert bench.states() == {DEFAULT: "Active"}
     assert bench.answer() == ("False", "AwaitingEviction")
@@ -28,6 +29,7 @@ async def test_a_target_that_the_default_responder_ended_is_evicted_once(bench: 
 
 
 async def test_a_target_is_gone_when_a_live_complete_observation_misses_it(bench: Bench) -> None:
+    await bench.begin()
     await bench.request()
     await bench.observe(empty=True, podsComplete=False)
     await bench.after(6)
@@ -40,6 +42,7 @@ async def test_a_target_is_gone_when_a_live_complete_observation_misses_it(bench
 
 
 async def test_another_uid_under_the_name_is_another_pod(bench: Bench) -> None:
+    await bench.begin()
     await bench.request()
     await bench.observe(web(uid=OTHER))
     await bench.after(6)
@@ -81,6 +84,7 @@ async def test_absence_is_concluded_only_from_an_observation_after_the_request()
 
 
 async def test_two_requesters_share_one_eviction_until_the_last_withdraws(bench: Bench) -> None:
+    await bench.begin()
     await bench.request()
     await bench.request(name="other", requester="acme.io/second")
     assert bench.names() == ["pod-1-web"]
@@ -99,6 +103,7 @@ async def test_two_requesters_share_one_eviction_until_the_last_withdraws(bench:
 async def test_a_finished_eviction_is_collected_after_a_delay_with_its_reports(
     bench: Bench,
 ) -> None:
+    await bench.begin()
     await bench.request()
     await bench.report(completionTime=bench.time(), targetGone=True)
     await bench.withdraw()
@@ -110,6 +115,7 @@ async def test_a_finished_eviction_is_collected_after_a_delay_with_its_reports(
 
 
 async def test_hard_skips_everybody_but_the_default_responder(bench: Bench) -> None:
+    await bench.begin()
     await bench.observe(drained())
     await bench.request(name="soft", requester="evictd.io/node-pressure")
     assert bench.states() == {DRAIN: "Active", DEFAULT: "Inactive"}
@@ -124,6 +130,7 @@ async def test_hard_skips_everybody_but_the_default_responder(bench: Bench) -> N
 
 
 async def test_hard_from_the_start_never_starts_a_custom_responder(bench: Bench) -> None:
+    await bench.begin()
     await bench.observe(drained())
     await bench.request(requester="evictd.io/node-pressure", type="Hard")
     eviction = bench.eviction()
@@ -135,6 +142,7 @@ async def test_hard_from_the_start_never_starts_a_custom_responder(bench: Bench)
 
 
 async def test_hard_from_somebody_else_is_rejected(bench: Bench) -> None:
+    await bench.begin()
     await bench.request(type="Hard")
     assert bench.status() is None
     problem = bench.event("MessageRejected")["data"]
@@ -142,6 +150,7 @@ async def test_hard_from_somebody_else_is_rejected(bench: Bench) -> None:
 
 
 async def test_a_type_may_only_be_tightened(bench: Bench) -> None:
+    await bench.begin()
     requester = "evictd.io/node-pressure"
     await bench.request(requester=requester, type="Hard")
     await bench.request(requester=requester, type="Soft")
@@ -152,6 +161,7 @@ async def test_a_type_may_only_be_tightened(bench: Bench) -> None:
 
 
 async def test_at_its_deadline_a_request_counts_as_hard(bench: Bench) -> None:
+    await bench.begin()
     await bench.observe(drained())
     await bench.request(type="SoftWithDeadline", deadlineSeconds=120)
     await bench.after(119)
@@ -164,6 +174,7 @@ async def test_at_its_deadline_a_request_counts_as_hard(bench: Bench) -> None:
 async def test_a_critical_or_protected_target_is_refused(
     bench: Bench, fields: dict[str, bool]
 ) -> None:
+    await bench.begin()
     await bench.observe(web(**fields))
     await bench.request(requester="evictd.io/node-pressure", type="Hard")
     assert bench.answer("move", "evictd.io/node-pressure") == ("True", "EvictionInvalid")
@@ -172,6 +183,7 @@ async def test_a_critical_or_protected_target_is_refused(
 
 
 async def test_a_grace_below_the_pods_own_needs_a_hard_requester(bench: Bench) -> None:
+    await bench.begin()
     await bench.observe(web(terminationGracePeriodSeconds=30))
     await bench.request(gracePeriodSeconds=5)
     assert bench.answer() == ("True", "EvictionInvalid")
@@ -185,6 +197,7 @@ async def test_a_grace_below_the_pods_own_needs_a_hard_requester(bench: Bench) -
 
 async def test_an_unchanged_pod_costs_nothing(bench: Bench) -> None:
     """Statistics change all the time; a target hears only of what decides something."""
+    await bench.begin()
     await bench.request()
     before = bench.journal.kept.copy()
     await bench.observe(web(stats={"memory": {"workingSetBytes": 7}}))
@@ -194,6 +207,7 @@ async def test_an_unchanged_pod_costs_nothing(bench: Bench) -> None:
 
 
 async def test_hundreds_of_targets_are_served(bench: Bench) -> None:
+    await bench.begin()
     pods = [
         {"namespace": "shop", "name": f"p{number}", "uid": f"{number:08x}{WEB[8:]}"}
         for number in range(300)
