@@ -1,11 +1,8 @@
-"""What runs workloads here, and what the configuration says about them."""
+"""What runs workloads here."""
 
 import os
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from pathlib import Path
-
-import msgspec
 
 from evictd.cli.machine import engine_address
 from evictd.runtimes import Runtime
@@ -13,10 +10,8 @@ from evictd.runtimes.cgroup import CgroupRuntime
 from evictd.runtimes.cgroup.runtime import Places as CgroupPlaces
 from evictd.runtimes.docker import DockerRuntime, Engine
 from evictd.runtimes.docker.runtime import Places as DockerPlaces
-from evictd.runtimes.settings import SettingsFor, WorkloadSettings
-from evictd.shell.configuration import bytes_of
-from evictd_schemas import Resources
-from evictd_schemas.configuration import Configuration, Requests, Workload
+from evictd.runtimes.workloads import settings_of
+from evictd_schemas.configuration import Configuration
 
 
 def runtimes(configuration: Configuration) -> Iterator[Runtime]:
@@ -34,33 +29,3 @@ def runtimes(configuration: Configuration) -> Iterator[Runtime]:
             places=CgroupPlaces(cgroup=cgroup, proc=proc),
             settings_for=settings_for,
         )
-
-
-def settings_of(configuration: Configuration) -> SettingsFor:
-    """The first entry of `workloads` that matches a name."""
-
-    def settings_for(namespace: str, name: str) -> WorkloadSettings | None:
-        for pattern, workload in configuration.workloads.items():
-            whole = f"{namespace}/{name}" if "/" in pattern else name
-            if fnmatchcase(whole, pattern):
-                return _settings(workload)
-        return None
-
-    return settings_for
-
-
-def _settings(workload: Workload) -> WorkloadSettings:
-    return WorkloadSettings(
-        priority=workload.priority,
-        protect=workload.protect,
-        restore=workload.restore,
-        requests=_requests(workload.request),
-        responders=workload.responders,
-    )
-
-
-def _requests(requests: Requests | None) -> Resources:
-    """In bytes; the loader has refused what is no quantity."""
-    given = {} if requests is None else msgspec.to_builtins(requests)
-    amounts = ((name, bytes_of(text)) for name, text in given.items())
-    return {name: amount for name, amount in amounts if amount is not None}
