@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -20,10 +20,15 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
+FULL = ("docker-compose.yml",)
+SMALL = ("compose.small.yml",)
+WITH_PROXY = (*FULL, "deploy/compose.socket-proxy.yml")
 WORKERS = ("collector", "evaluator", "evictor", "controller", "responder")
 ONE_SHOT = ("bus-init", "node-name")
 COMPOSE = {"Compose v2": ("docker", "compose"), "docker-compose 1.29": ("docker-compose",)}
+TOPICS = "evictd/v1"
 NODE = "demo-7"
+RESPONDER = "imperative-eviction.k8s.io/evictor"
 POD_UID = "0d9f6a52-3a52-4f0e-9a43-1c8f6f2f2a11"
 
 # Containers of five workers start on two cores; making images is the fixtures' time.
@@ -32,22 +37,41 @@ pytestmark = pytest.mark.timeout(180, func_only=True)
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """One `up` of the Compose file, with the tool that did it."""
+    """One `up` of Compose files, with the tool that did it."""
 
     engine: Any
-    tool: tuple[str, ...]
     variables: dict[str, str]
+    tool: tuple[str, ...] = COMPOSE["Compose v2"]
+    files: tuple[str, ...] = FULL
     project: str = "evictd-lab"
 
-    def compose(self, *arguments: str, seconds: float = 120) -> str:
-        """Run the Compose tool on the shipped file."""
-        command = (*self.tool, "--project-name", self.project, *arguments)
-        return self.engine.run(*command, folder=ROOT, seconds=seconds, variables=self.variables)
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The Compose tool, and what every call of it says."""
+        files = (word for file in self.files for word in ("--file", file))
+        return (*self.tool, "--project-name", self.project, *files)
 
-    def up(self) -> None:
-        """Start everything."""
-        with self._telling():
-            self.compose("up", "-d", "--no-build")
+    @property
+    def workers(self) -> tuple[str, ...]:
+        """The services that run evictd."""
+        return ("evictd",) if self.files == SMALL else WORKERS
+
+    @contextmanager
+    def up(self) -> Iterator[System]:
+        """Everything runs and is healthy; all of it is gone afterwards."""
+        try:
+            with self._telling():
+                self.compose("up", "-d", "--no-build")
+            for service in ("bus", *self.workers):
+                self.until(f"{service} is healthy", partial(self.is_healthy, service))
+            yield self
+        finally:
+            self.compose("down", "--volumes", "--timeout", "20")
+
+    def compose(self, *arguments: str, seconds: float = 120) -> str:
+        """Run the Compose tool on these files."""
+        command = (*self.command, *arguments)
+        return self.engine.run(*command, folder=ROOT, seconds=seconds, variables=self.variables)
 
     def until(self, what: str, condition: Callable[[], object], seconds: float = 60.0) -> None:
         """Wait until something is true of the containers; fail when it is not in time."""
@@ -57,11 +81,6 @@ class System:
             while not condition():
                 assert time.monotonic() < deadline, f"{what}: not within {seconds:.0f} s"
                 pause.wait(0.2)
-
-    def until_healthy(self) -> None:
-        """Wait until everything that stays up passes its own health check."""
-        for service in ("bus", *WORKERS):
-            self.until(f"{service} is healthy", partial(self.is_healthy, service))
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
@@ -94,7 +113,7 @@ class System:
         described = self.inspect(service)
         kind, *command = described["Config"]["Healthcheck"]["Test"]
         words = command if kind == "CMD" else ["sh", "-c", *command]
-        return self._try("docker", "exec", described["Id"], *words).returncode == 0
+        return self.attempt("docker", "exec", described["Id"], *words).returncode == 0
 
     def publish(self, topic: str, message: dict[str, Any]) -> None:
         """What a person does with the documented line."""
@@ -106,10 +125,11 @@ class System:
     def retained(self, topic_filter: str) -> dict[str, Any] | None:
         """The first retained message that matches, or None."""
         command = ("exec", "-T", "bus", "mosquitto_sub", "-C", "1", "-W", "2", "-t", topic_filter)
-        heard = self._try(*self.tool, "--project-name", self.project, *command)
+        heard = self.attempt(*self.command, *command)
         return dict(json.loads(heard.stdout)) if heard.stdout.strip() else None
 
-    def _try(self, *command: str) -> subprocess.CompletedProcess[str]:
+    def attempt(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a program that may fail."""
         return subprocess.run(
             command,
             env={**self.engine.environment, **self.variables},
@@ -140,70 +160,117 @@ def image(docker_engine: Any, variables: dict[str, str]) -> None:
     docker_engine.restart("netns")
 
 
-@pytest.fixture(params=COMPOSE.values(), ids=COMPOSE)
-def system(
-    request: pytest.FixtureRequest, docker_engine: Any, variables: dict[str, str], image: None
-) -> Iterator[System]:
-    """The shipped Compose file, up; everything of it is gone afterwards."""
-    system = System(engine=docker_engine, tool=request.param, variables=variables)
-    try:
-        system.up()
-        yield system
-    finally:
-        system.compose("down", "--volumes", "--timeout", "20")
+@pytest.fixture
+def system(docker_engine: Any, variables: dict[str, str], image: None) -> System:
+    """The shipped Compose file with the new tool, not yet up."""
+    return System(engine=docker_engine, variables=variables)
+
+
+@pytest.fixture
+def fill(docker_engine: Any) -> Iterator[Callable[..., None]]:
+    """Start a container outside the project that fills memory and keeps it."""
+    names = []
+
+    def start(name: str, *, mebibytes: int, priority: str) -> None:
+        names.append(name)
+        hog = f"held = bytearray({mebibytes} << 20)\nimport threading\nthreading.Event().wait()"
+        docker_engine.docker(
+            *("run", "--detach", "--network=none", f"--name={name}"),
+            *(f"--label=evictd.priority={priority}", docker_engine.image, "python3", "-c", hog),
+        )
+
+    yield start
+    docker_engine.docker("rm", "--force", *names)
 
 
 @pytest.mark.parametrize("tool", COMPOSE.values(), ids=COMPOSE)
-@pytest.mark.parametrize(
-    "files",
-    [
-        ("docker-compose.yml",),
-        ("compose.small.yml",),
-        ("docker-compose.yml", "deploy/compose.socket-proxy.yml"),
-    ],
-    ids=" with ".join,
-)
+@pytest.mark.parametrize("files", [FULL, SMALL, WITH_PROXY], ids=" with ".join)
 def test_every_compose_file_is_read_by_the_new_tool_and_by_the_old_one(
     docker_engine: Any, tool: tuple[str, ...], files: tuple[str, ...]
 ) -> None:
     """Nothing in them is known to one of the two alone."""
-    chosen = [word for file in files for word in ("-f", file)]
-    printed = docker_engine.run(*tool, *chosen, "config", folder=ROOT)
+    printed = System(engine=docker_engine, variables={}, tool=tool, files=files).compose("config")
     assert "eclipse-mosquitto:2.1.2-alpine" in printed
 
 
-def test_everything_comes_up_and_is_healthy(system: System) -> None:
+@pytest.mark.parametrize("files", [FULL, SMALL], ids=" with ".join)
+@pytest.mark.parametrize("tool", COMPOSE.values(), ids=COMPOSE)
+def test_everything_comes_up_and_is_healthy(
+    system: System, tool: tuple[str, ...], files: tuple[str, ...]
+) -> None:
     """One-shots end well, all others run, answer their health check, and were never restarted."""
-    system.until_healthy()
-    states = system.containers()
-    assert set(states) == {"bus", *WORKERS, *ONE_SHOT}
-    assert all(states[service].startswith("Exited (0)") for service in ONE_SHOT)
-    assert {
-        service: system.inspect(service)["RestartCount"] for service in WORKERS
-    } == dict.fromkeys(WORKERS, 0)
+    with replace(system, tool=tool, files=files).up() as running:
+        states = running.containers()
+        assert set(states) == {"bus", *running.workers, *ONE_SHOT}
+        assert all(states[service].startswith("Exited (0)") for service in ONE_SHOT)
+        assert not any(running.inspect(service)["RestartCount"] for service in running.workers)
 
 
-@pytest.mark.parametrize("system", [COMPOSE["Compose v2"]], indirect=True, ids=["Compose v2"])
-def test_a_hand_published_observation_becomes_an_eviction(system: System) -> None:
+@pytest.mark.parametrize("files", [FULL, SMALL], ids=" with ".join)
+def test_a_hand_published_observation_becomes_an_eviction(
+    system: System, files: tuple[str, ...]
+) -> None:
     """Pressure, decision, request, Eviction: all from one line typed by a person."""
-    system.until_healthy()
-    system.publish(f"evictd/v1/{NODE}/observation", _observation())
-    system.until("memory is short", lambda: _condition(system, "MemoryPressure") == "True")
-    system.until("a decision names a victim", lambda: _decision(system).get("action") == "Evict")
-    request = f"evictd/v1/{NODE}/evictionrequests/evictd.io/node-pressure/shop/+"
-    system.until("the request is out", lambda: system.retained(request))
-    system.until("the default responder is asked", lambda: "imperative-eviction" in _active(system))
+    with replace(system, files=files).up() as running:
+        running.publish(f"{TOPICS}/{NODE}/observation", _observation())
+        running.until("memory is short", lambda: _condition(running) == "True")
+        running.until("a victim is named", lambda: _decision(running).get("action") == "Evict")
+        request = f"{TOPICS}/{NODE}/evictionrequests/evictd.io/node-pressure/shop/+"
+        running.until("the request is out", lambda: running.retained(request))
+        running.until("the default responder is asked", lambda: _active(running) == RESPONDER)
 
 
-@pytest.mark.parametrize("system", [COMPOSE["Compose v2"]], indirect=True, ids=["Compose v2"])
 def test_the_bus_is_reached_on_loopback_and_only_with_a_login(system: System) -> None:
     """The published port answers, and refuses who says no name."""
-    refused = system._try(
-        *(str(ROOT / "tests/lab/engine/engine.sh"), "inside"),
-        *("mosquitto_sub", "-h", "127.0.0.1", "-p", "18830", "-E", "-t", "health"),
-    )
+    with system.up() as running:
+        refused = running.attempt(
+            *(str(ROOT / "tests/lab/engine/engine.sh"), "inside"),
+            *("mosquitto_sub", "-h", "127.0.0.1", "-p", "18830", "-E", "-t", "health"),
+        )
     assert "not authori" in (refused.stdout + refused.stderr).lower()
     assert refused.returncode != 0
+
+
+def test_a_container_is_stopped_for_real_when_memory_is_short(
+    system: System, fill: Callable[..., None], tmp_path: Path
+) -> None:
+    """The way of the data with nothing simulated: cgroup, collector, bus, engine, and a neighbour
+    that is more important stays."""
+    with replace(system, files=(*FULL, _acting(system, tmp_path))).up() as running:
+        running.until("the node was seen", lambda: running.retained(f"{TOPICS}/+/observation"))
+        fill("important", mebibytes=64, priority="high")
+        fill("hungry", mebibytes=700, priority="low")
+        running.until("the hungry one ends", lambda: _state(running, "hungry") == "exited")
+        stopped = running.retained(f"{TOPICS}/+/stopped/_/hungry")
+        assert stopped is not None
+        assert stopped["signal"] == "memory.available"
+        assert _state(running, "important") == "running"
+        assert {s for s, state in running.containers().items() if not state.startswith("Up")} == {
+            *ONE_SHOT
+        }
+
+
+def _acting(system: System, folder: Path) -> str:
+    """A Compose file over the shipped one: the engine's capped cgroup is the machine, and evictd
+    may act on it."""
+    sources = {
+        "procPath": "/host/proc",
+        "cgroupPath": "/host/cgroup",
+        "memory": {"cgroup": f"/{system.engine.cgroup}"},
+        "fileSystems": {"nodefs": "/host/nodefs", "imagefs": "/host/imagefs"},
+    }
+    settings = folder / "evictd.yaml"
+    settings.write_text("mode: act\nevictionHard: {memory.available: 800Mi}\n")
+    mount = {"volumes": [f"{settings}:/etc/evictd/evictd.yaml:ro"]}
+    services: dict[str, Any] = {worker: dict(mount) for worker in WORKERS}
+    services["collector"]["environment"] = {"EVICTD_SOURCES": json.dumps(sources)}
+    over = folder / "compose.acting.yml"
+    over.write_text(json.dumps({"services": services}))
+    return str(over)
+
+
+def _state(system: System, name: str) -> str:
+    return str(system.engine.docker("inspect", "--format={{.State.Status}}", name)).strip()
 
 
 def _observation() -> dict[str, Any]:
@@ -222,16 +289,18 @@ def _observation() -> dict[str, Any]:
     }
 
 
-def _condition(system: System, kind: str) -> str | None:
-    pressure = system.retained(f"evictd/v1/{NODE}/pressure") or {"conditions": []}
-    return next((c["status"] for c in pressure["conditions"] if c["type"] == kind), None)
+def _condition(system: System) -> str | None:
+    pressure = system.retained(f"{TOPICS}/{NODE}/pressure") or {"conditions": []}
+    return next(
+        (c["status"] for c in pressure["conditions"] if c["type"] == "MemoryPressure"), None
+    )
 
 
 def _decision(system: System) -> dict[str, Any]:
-    return system.retained(f"evictd/v1/{NODE}/decision") or {}
+    return system.retained(f"{TOPICS}/{NODE}/decision") or {}
 
 
 def _active(system: System) -> str:
-    eviction = system.retained(f"evictd/v1/{NODE}/evictions/shop/+") or {}
+    eviction = system.retained(f"{TOPICS}/{NODE}/evictions/shop/+") or {}
     responders = eviction.get("status", {}).get("targetResponders", [])
-    return " ".join(r["name"] for r in responders if r.get("state") == "Active")
+    return " ".join(entry["name"] for entry in responders if entry.get("state") == "Active")
