@@ -47,6 +47,8 @@ class Profile(Struct, frozen=True, kw_only=True):
     explains it.
     `one_event_a_crossing`: `EvictionThresholdMet` once while a threshold stays met, not in each
     pass.
+    `warns_before_first_act`: a line that is already crossed when `act` first starts is told of, and
+    acted on only `hard_grace_seconds` later.
     `recheck_revises_state`: the observation after a reclaim is a pass of its own; the kubelet's
     re-check leaves conditions and first-observed times alone.
     """
@@ -63,6 +65,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     reclaim_pause_seconds: float = 0
     stop_one_growing_writer: bool = False
     one_event_a_crossing: bool = False
+    warns_before_first_act: bool = False
     recheck_revises_state: bool = False
 
 
@@ -82,6 +85,7 @@ HOST = Profile(
     reclaim_pause_seconds=10,
     stop_one_growing_writer=True,
     one_event_a_crossing=True,
+    warns_before_first_act=True,
     recheck_revises_state=True,
 )
 """A machine without a kubelet. [design, two profiles]"""

@@ -62,14 +62,19 @@ def threshold(text: str, *, reclaim: str | None = None) -> Threshold:
     )
 
 
+USED_TO_ACT = structs.replace(HOST, warns_before_first_act=False)
+"""A host on which acting is nothing new."""
+
+
 def rules_of(*lines: str, kubelet: bool = False, mode: Mode = Mode.ACT, **fields: Any) -> Rules:
-    """The rules of one node; by default those of a plain host that acts on every pod."""
+    """The rules of one node; by default those of a plain host that acts on every pod, and has
+    before."""
     return Rules(
         node=NODE,
         mode=mode,
-        profile=KUBELET if kubelet else HOST,
         thresholds=tuple(threshold(line) for line in lines),
         **{
+            "profile": KUBELET if kubelet else USED_TO_ACT,
             "candidates": Candidates.ALL,
             "maximum_pod_grace_seconds": -1,
             "local_storage_capacity_isolation": False,

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from tests.core.decision.stage import START, Stage, rules_of
+from tests.core.decision.stage import START, Stage, rules_of, uid_of
 
 from evictd.core.decision import Wished
 from evictd.core.rules import Candidates, Mode
@@ -245,6 +245,29 @@ def test_a_hold_ends_at_its_time_or_when_it_is_taken_back() -> None:
     turn = stage.observe("900Mi")
     assert turn.verdicts() == {"proxy": "Critical", "batch": "Held", "web": "Held"}
     assert stage.observe("900Mi", after=50).victims == ["batch"]
+
+
+def test_a_workload_that_something_starts_again_and_again_is_a_loop() -> None:
+    """Each start is another life; the name is what comes back. [design, law 11]"""
+    stage = Stage(rules_of(HARD))
+    told: list[str] = []
+    for life in range(4):
+        stage.pods = []
+        stage.pod("phoenix", uses="4Gi", uid=uid_of(f"phoenix {life}"))
+        assert stage.observe("900Mi").victims == ["phoenix"]
+        stage.pods = []
+        told += stage.answer("phoenix").events
+    assert told == ["EvictionLoop", "EvictionLoop"]
+
+
+def test_evictions_far_apart_are_no_loop() -> None:
+    stage = Stage(rules_of(HARD))
+    for life in range(4):
+        stage.pods = []
+        stage.pod("phoenix", uses="4Gi", uid=uid_of(f"phoenix {life}"))
+        stage.observe("900Mi", after=400)
+        stage.pods = []
+        assert stage.answer("phoenix").events == []
 
 
 def test_a_decision_explains_every_row() -> None:

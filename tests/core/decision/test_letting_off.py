@@ -4,7 +4,7 @@ from msgspec import structs
 from tests.core.decision.stage import Stage, rules_of
 
 from evictd.core.decision import Judged, Plan, Restored, Seen
-from evictd.core.rules import Mode
+from evictd.core.rules import HOST, Mode
 from evictd_schemas import (
     Eviction,
     EvictionSpec,
@@ -167,6 +167,30 @@ def test_a_rehearsal_has_one_victim_a_crossing() -> None:
     stage.observe("4Gi")
     topic = stage.topic_of("batch")
     assert stage.observe("4Gi", after=60).retracted == [topic]
+    assert stage.observe("900Mi").victims == ["batch"]
+
+
+def test_a_line_crossed_before_acting_began_is_told_of_first() -> None:
+    """Whoever switches a host to `act` is warned before anybody goes. [design, profile host]"""
+    stage = pair(Stage(rules_of(HARD, profile=HOST)))
+    turn = stage.observe("900Mi")
+    assert (turn.action, turn.victims, turn.events) == ("Wait", [], ["EvictionThresholdMet"])
+    assert turn.decision is not None
+    assert turn.decision.reason.endswith("already when acting began: acting in 10 s")
+    assert stage.observe("900Mi", after=9).victims == []
+    assert stage.observe("900Mi", after=1).victims == ["batch"]
+
+
+def test_a_line_crossed_later_is_acted_on_at_once() -> None:
+    stage = pair(Stage(rules_of(HARD, profile=HOST)))
+    stage.observe("4Gi")
+    assert stage.observe("900Mi").victims == ["batch"]
+
+
+def test_a_restart_of_a_host_that_acts_warns_of_nothing() -> None:
+    stage = pair(Stage(rules_of(HARD, profile=HOST)))
+    stage.observe("4Gi")
+    stage.restart()
     assert stage.observe("900Mi").victims == ["batch"]
 
 

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from msgspec import structs
 
-from evictd.core.decision import passes, reclaim, report
+from evictd.core.decision import loops, passes, reclaim, report
 from evictd.core.decision.candidates import Verdict
 from evictd.core.decision.inputs import (
     Answered,
@@ -21,7 +21,14 @@ from evictd.core.decision.inputs import (
     Wished,
 )
 from evictd.core.decision.passes import Scene, Step
-from evictd.core.decision.plan import Instant, OwnRequest, Plan, Reclaiming, order_of
+from evictd.core.decision.plan import (
+    Instant,
+    OwnRequest,
+    Plan,
+    Reclaiming,
+    newest,
+    order_of,
+)
 from evictd.core.decision.report import Action
 from evictd.core.decision.requests import Fate, fate, recovered
 from evictd.core.decision.shortage import (
@@ -33,7 +40,7 @@ from evictd.core.decision.shortage import (
 from evictd.core.decision.upkeep import FAILED_SECONDS, keep, of_another_mode, without
 from evictd.core.effects import Emit, Retract, Tick, WakeAt
 from evictd.core.moments import Now
-from evictd.core.rules import Rules
+from evictd.core.rules import Mode, Rules
 from evictd_schemas import Decision, Eviction, Layout, OrderStatus, topics
 
 
@@ -77,6 +84,8 @@ def _judged(rules: Rules, plan: Plan, given: Judged, now: Now) -> Step:
     plan = structs.replace(plan, handled=order_of(given.pressure), layout=layout)
     plan, kept = keep(rules, plan, given, layout, now)
     under_way = plan.reclaiming
+    if _first_act(rules, plan):
+        plan = _warned(rules, plan, given, now)
     if under_way is None:
         scene = _scene(rules, plan, given, layout, now)
         plan = structs.replace(plan, judged=observation_times(given.pressure))
@@ -86,6 +95,20 @@ def _judged(rules: Rules, plan: Plan, given: Judged, now: Now) -> Step:
     else:
         plan, effects = _amid_reclaim(rules, plan, under_way, given, now)
     return plan, (*kept, *effects)
+
+
+def _first_act(rules: Rules, plan: Plan) -> bool:
+    """Whether this node was not acted on before, as far as anybody knows. [design, profile host:
+    lines]"""
+    if not rules.profile.warns_before_first_act or rules.mode is not Mode.ACT:
+        return False
+    return plan.decision is None or plan.decision.mode != Mode.ACT
+
+
+def _warned(rules: Rules, plan: Plan, given: Judged, now: Now) -> Plan:
+    until = now.boot_seconds + rules.profile.hard_grace_seconds
+    due = {item.signal: until for item in given.pressure.thresholds if item.due}
+    return structs.replace(plan, warned=due)
 
 
 def _layout(plan: Plan, given: Judged) -> Layout | None:
@@ -216,23 +239,25 @@ def _answered(rules: Rules, plan: Plan, given: Answered, now: Now) -> Step:
         return plan, ()
     if end is Fate.REHEARSED:
         return plan.with_request(structs.replace(own, finished=True)), ()
-    plan = structs.replace(
-        plan.without_request(own.topic), spent={**plan.spent, own.topic: status.uid}
-    )
-    return _ended(rules, plan, own, end, now), (Retract(topic=own.topic),)
+    spent = newest({**plan.spent, own.topic: status.uid})
+    plan = structs.replace(plan.without_request(own.topic), spent=spent)
+    plan, told = _ended(rules, plan, own, end, now)
+    return plan, (Retract(topic=own.topic), *told)
 
 
-def _ended(rules: Rules, plan: Plan, own: OwnRequest, end: Fate, now: Now) -> Plan:
-    if end is Fate.EVICTED and not own.gone:
+def _ended(rules: Rules, plan: Plan, own: OwnRequest, end: Fate, now: Now) -> Step:
+    if end is Fate.EVICTED:
         gone = Instant(moment=plan.observed, boot_seconds=now.boot_seconds)
-        return structs.replace(plan, gone=gone)
+        history, told = loops.counted(rules, plan.history, own.pod, now)
+        plan = structs.replace(plan, history=history, gone=plan.gone if own.gone else gone)
+        return plan, told
     moves_on = rules.profile.failed_victim_moves_on
     if end is Fate.REFUSED or (end is Fate.FAILED and moves_on):
         until = now.boot_seconds + FAILED_SECONDS
         relieved = {signal: pod for signal, pod in plan.relieved.items() if pod.uid != own.pod.uid}
         failed = {**plan.failed, own.pod.uid: until}
-        return structs.replace(plan, failed=failed, relieved=relieved)
-    return plan
+        return structs.replace(plan, failed=failed, relieved=relieved), ()
+    return plan, ()
 
 
 def _seen(plan: Plan, given: Seen) -> Plan:
@@ -259,7 +284,7 @@ def _wished(plan: Plan, given: Wished) -> Plan:
     wishes = {topic: wish for topic, wish in plan.wishes.items() if topic != given.topic}
     if given.wish is not None:
         wishes[given.topic] = given.wish
-    return structs.replace(plan, wishes=wishes)
+    return structs.replace(plan, wishes=newest(wishes))
 
 
 def _restored(rules: Rules, plan: Plan, given: Restored, now: Now) -> Step:

@@ -72,7 +72,7 @@ def run(scene: Scene, plan: Plan) -> Step:
         if (reason := _wait_reason(scene, plan, acting)) is not None:
             return _wait(scene, plan, acting, reason)
         plan, told = report.threshold_met(scene.rules, plan, scene.given, acting, scene.now)
-        plan, effects = _relieve(scene, plan, acting)
+        plan, effects = _relieve_unless_new(scene, plan, acting)
     else:
         plan, told = report.threshold_met(scene.rules, plan, scene.given, acting, scene.now)
         plan, effects = _wait(scene, plan, acting, "no ranking for a split layout without its gate")
@@ -170,6 +170,15 @@ def _loss(scene: Scene, plan: Plan, signal: str) -> growth.Loss | None:
     observation = scene.given.observation
     taken = scene.given.pressure.observed or moment(observation)
     return growth.loss(plan.writing, observation, scene.layout, signal, taken)
+
+
+def _relieve_unless_new(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
+    """A line that was crossed already when acting began has been told of first."""
+    rest_seconds = plan.warned.get(acting.signal, 0.0) - scene.now.boot_seconds
+    if rest_seconds <= 0:
+        return _relieve(scene, plan, acting)
+    reason = f"{report.below(acting)} already when acting began: acting in {rest_seconds:.0f} s"
+    return _wait(scene, plan, acting, reason)
 
 
 def _relieve(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:

@@ -2,6 +2,7 @@
 from its own Decision and requests. [design, laws 1, 5, 7]"""
 
 from datetime import datetime
+from typing import TypeVar
 
 from msgspec import Struct, structs
 
@@ -20,6 +21,10 @@ from evictd_schemas import (
     Wish,
 )
 
+V = TypeVar("V")
+
+ENTRIES_MAX = 1_000
+"""Entries of a map that others fill, such as wishes; the oldest are forgotten."""
 HARD = "Hard"
 SOFT = "Soft"
 EVICTION = "Eviction"
@@ -105,6 +110,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     `clear_since`: signal to when none of its thresholds was met any more. `spent`: topic to the uid
     of the request whose end has been dealt with. `writing`: who writes how much, where that
     decides. `relieved`: disk signal to the one workload that was stopped for this crossing.
+    `history`: when workloads were evicted, by name. `warned`: signal that was short already when
+    acting began to the boot time from which it is acted on.
     """
 
     judged: dict[str, datetime] = {}
@@ -123,6 +130,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     spent: dict[str, str] = {}
     writing: Writing | None = None
     relieved: dict[str, PodReference] = {}
+    history: dict[str, tuple[float, ...]] = {}
+    warned: dict[str, float] = {}
     decision: Decision | None = None
 
     def request(self, topic: str) -> OwnRequest | None:
@@ -137,6 +146,11 @@ class Plan(Struct, frozen=True, kw_only=True):
     def without_request(self, topic: str) -> "Plan":
         """Without that request."""
         return structs.replace(self, own=tuple(own for own in self.own if own.topic != topic))
+
+
+def newest(entries: dict[str, V]) -> dict[str, V]:
+    """The last `ENTRIES_MAX` of a map that others fill."""
+    return dict(list(entries.items())[-ENTRIES_MAX:])
 
 
 def order_of(pressure: Pressure) -> tuple[int, int, int]:

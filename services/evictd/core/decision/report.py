@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
-from msgspec import structs
+from msgspec import structs, to_builtins
 
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.plan import Plan
@@ -14,7 +14,15 @@ from evictd.core.events import emit
 from evictd.core.moments import Now, elapsed_seconds
 from evictd.core.rules import Mode, Rules
 from evictd.core.signals.names import resource_of
-from evictd_schemas import Decision, OrderStatus, Pressure, RankedPod, ThresholdStatus, topics
+from evictd_schemas import (
+    Decision,
+    OrderStatus,
+    PodReference,
+    Pressure,
+    RankedPod,
+    ThresholdStatus,
+    topics,
+)
 
 ROWS_MAX = 100
 """Rows that are published; `rankingTotal` says how many there were. [contract 3, Decision]"""
@@ -37,6 +45,7 @@ class EventReason(StrEnum):
     THRESHOLD_MET = "EvictionThresholdMet"
     RECLAIM_FINISHED = "ReclaimFinished"
     NOTHING_LEFT = "NothingLeftToEvict"
+    LOOP = "EvictionLoop"
 
 
 def decided(
@@ -169,6 +178,24 @@ def nothing_left(
         message=f"{below(acting)}, and {why}",
         transition=f"{acting.signal}|{given.pressure.epoch}|{given.pressure.sequence}",
         figures={**_threshold_figures(acting), "consumers": consumers},
+    )
+
+
+def eviction_loop(
+    rules: Rules, pod: PodReference, evictions: int, seconds: float, now: Now
+) -> Emit:
+    """`EvictionLoop`: something starts again what was evicted."""
+    name = name_text(pod)
+    return emit(
+        node=rules.node,
+        worker=topics.Role.EVICTOR,
+        reason=str(EventReason.LOOP),
+        message=f"{name} was evicted {evictions} times in {seconds:.0f} s and started again",
+        time=now.utc,
+        about=pod.uid,
+        transition=str(evictions),
+        subject=name,
+        figures={"pod": to_builtins(pod), "evictions": evictions, "seconds": seconds},
     )
 
 
