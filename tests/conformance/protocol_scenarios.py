@@ -184,7 +184,7 @@ class Story:
         )
         eviction = msgspec.structs.replace(eviction, metadata=metadata)
         pod = action["target"]["pod"]
-        self.tell(pod["uid"], Recalled(eviction=eviction, sighted=self.sighted(pod["name"])))
+        self.tell(pod["uid"], Recalled(evictions=(eviction,), sighted=self.sighted(pod["name"])))
 
     def deleteEviction(self, action: Action) -> None:
         for uid, case in self.cases.items():

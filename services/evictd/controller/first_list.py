@@ -39,6 +39,16 @@ class FirstList:
         self.kept[delivery.topic] = delivery
         return True
 
+    def evictions_by_key(self) -> dict[str, list[Eviction]]:
+        """What was read back, by target."""
+        found: dict[str, list[Eviction]] = {}
+        for node, eviction in self.evictions:
+            pod = eviction.spec.target.pod
+            if pod is not None:
+                key = str(key_of(node, eviction.metadata.namespace, pod))
+                found.setdefault(key, []).append(eviction)
+        return found
+
     def key_of_eviction(self, node: str, namespace: str, name: str) -> str | None:
         """The key of an Eviction that was read back and that no step knows yet."""
         for home, eviction in self.evictions:

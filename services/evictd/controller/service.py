@@ -4,7 +4,7 @@ It is the judge of requests, reports and registrations. One key of its inbox is 
 workload; the journal keeps them. [design, way of the data, law 5]
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import anyio
@@ -45,7 +45,7 @@ from evictd.shell.publisher import Publisher
 from evictd.shell.reception import Opened, Reception
 from evictd.shell.supervise import Outside, drive
 from evictd_schemas import Eviction, EvictionRequest, Observation, Registration, topics
-from evictd_schemas.topics import Place, Role
+from evictd_schemas.topics import Place, Role, Topic
 
 NODES_MAX = 100
 """Nodes served by one process; further ones are refused and counted. [contract 2]"""
@@ -161,25 +161,37 @@ class Controller:
         if not self._list.open:
             return
         self._list.open = False
-        for node, eviction in self._list.evictions:
-            pod = eviction.spec.target.pod
-            if pod is None:
-                continue
-            key = str(key_of(node, eviction.metadata.namespace, pod))
-            sighted = self._views.tell(key)
-            slot = ("recalled", eviction.metadata.uid)
-            given = Recalled(eviction=eviction, sighted=sighted)
-            self._outside.inbox.feed(key, given, slot=slot)
-        kept, self._list.kept = self._list.kept, {}
-        for delivery in kept.values():
-            self._take_delivery(delivery)
-
-    def _take_delivery(self, delivery: Delivery) -> None:
-        opened = self.reception.open(delivery)
-        if opened is not None and opened.place.kind is topics.REQUEST:
-            self._request(delivery.topic, opened)
-        elif opened is not None:
+        recalled = self._list.evictions_by_key()
+        requests: dict[str, list[Requested]] = {}
+        for delivery, opened in self._open_kept(topics.REQUEST):
+            if opened.message is None:
+                self._withdraw(delivery.topic, opened)
+            elif (found := self._requested(delivery.topic, opened)) is not None:
+                requests.setdefault(found[0], []).append(found[1])
+        for key in recalled.keys() | requests.keys():
+            self._feed_recalled(key, recalled.get(key, ()), requests.get(key, ()))
+        for delivery, opened in self._open_kept(topics.REPORT):
             self._report(delivery, opened)
+        self._list.kept = {}
+
+    def _open_kept(self, kind: Topic[Any]) -> Iterator[tuple[Delivery, Opened]]:
+        for topic, delivery in self._list.kept.items():
+            place = topics.place(topic)
+            if place is not None and place.kind is kind:
+                opened = self.reception.open(delivery)
+                if opened is not None:
+                    yield delivery, opened
+
+    def _feed_recalled(
+        self, key: str, evictions: Sequence[Eviction], requests: Sequence[Requested]
+    ) -> None:
+        if evictions:
+            sighted = self._views.tell(key)
+            given = Recalled(evictions=tuple(evictions), requests=tuple(requests), sighted=sighted)
+            self._outside.inbox.feed(key, given)
+            return
+        for request in requests:
+            self._feed_request(key, request)
 
     def _judge_unnamed(self, *, authoritative: bool) -> None:
         """Requests of the journal that the list did not name. [design, law 5]"""
@@ -199,25 +211,37 @@ class Controller:
                 given = Withdrawn(requester=requester, namespace=namespace, name=name)
             else:
                 given = Unconfirmed(requester=requester, namespace=namespace, name=name)
-            self._outside.inbox.feed(key, given, slot=(topic, type(given)))
+            self._outside.inbox.feed(key, given, slot=(requester, name, type(given)))
 
     def _request(self, topic: str, opened: Opened) -> None:
-        requester, namespace, name = _levels(opened.place)
         if opened.message is None:
-            key = self._directory.drop_request(topic)
-            if key is not None:
-                gone = Withdrawn(requester=requester, namespace=namespace, name=name)
-                self._outside.inbox.feed(key, gone, slot=(topic, Withdrawn))
-            return
+            self._withdraw(topic, opened)
+        elif (found := self._requested(topic, opened)) is not None:
+            self._feed_request(*found)
+
+    def _feed_request(self, key: str, given: Requested | Withdrawn) -> None:
+        """A withdrawal stays beside a request that follows it, which is a new object then."""
+        self._outside.inbox.feed(key, given, slot=(given.requester, given.name, type(given)))
+
+    def _withdraw(self, topic: str, opened: Opened) -> None:
+        requester, namespace, name = _levels(opened.place)
+        key = self._directory.drop_request(topic)
+        if key is not None:
+            given = Withdrawn(requester=requester, namespace=namespace, name=name)
+            self._feed_request(key, given)
+
+    def _requested(self, topic: str, opened: Opened) -> tuple[str, Requested] | None:
+        """A request with its key; None where it is one too many."""
+        requester, namespace, name = _levels(opened.place)
         request: EvictionRequest = opened.message
         pod = request.spec.target.pod
         known = self._directory.request(topic) is not None
         if pod is None or (not known and self._directory.requests >= REQUESTS_MAX):
             self.refused += 1
-            return
+            return None
         key = str(key_of(opened.place.node, namespace, pod))
         self._directory.take_request(topic, key, request)
-        given = Requested(
+        return key, Requested(
             requester=requester,
             namespace=namespace,
             name=name,
@@ -225,7 +249,6 @@ class Controller:
             sighted=self._views.tell(key),
             status=None if known else self._list.statuses.get(topic),
         )
-        self._outside.inbox.feed(key, given, slot=(topic, Requested))
 
     def _report(self, delivery: Delivery, opened: Opened) -> None:
         if opened.message is None:

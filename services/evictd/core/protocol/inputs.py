@@ -96,9 +96,12 @@ class Registered(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Recalled(Struct, frozen=True, kw_only=True, tag=True):
-    """An Eviction that this controller had published and its journal does not know."""
+    """Evictions that this controller had published and its journal does not know, together with
+    all requests for their target: in one piece, because an Eviction without requests is canceled
+    and a request without an Eviction gets one."""
 
-    eviction: Eviction
+    evictions: tuple[Eviction, ...]
+    requests: tuple[Requested, ...] = ()
     sighted: Sighted | None = None
 
 

@@ -48,9 +48,8 @@ def taken(rules: ControllerRules, case: Case, given: Given, now: Now) -> Case:
             return reports.take(case, given, now)
         case Registered():
             return _registered(case, given, now)
-        case Recalled(eviction=eviction, sighted=sighted):
-            known = any(item.metadata.uid == eviction.metadata.uid for item in case.evictions)
-            return case if known else _sighted(rules, with_eviction(case, eviction), sighted)
+        case Recalled():
+            return _recalled(rules, case, given, now)
         case Tick():
             return case
         case _:
@@ -64,6 +63,16 @@ def target_of(case: Case) -> Target:
     for eviction in case.evictions:
         return eviction.spec.target
     return Target()
+
+
+def _recalled(rules: ControllerRules, case: Case, given: Recalled, now: Now) -> Case:
+    known = {item.metadata.uid for item in case.evictions}
+    for eviction in given.evictions:
+        if eviction.metadata.uid not in known:
+            case = with_eviction(case, eviction)
+    for request in given.requests:
+        case = taken(rules, case, request, now)
+    return _sighted(rules, case, given.sighted)
 
 
 def _held(rules: ControllerRules, case: Case, given: Requested, now: Now) -> Held:

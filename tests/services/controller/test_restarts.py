@@ -1,0 +1,237 @@
+"""The controller is killed, the journal or the broker's store is lost: nothing happens twice."""
+
+from collections.abc import Sequence
+
+import pytest
+from tests.services.controller.bench import DEFAULT, DRAIN, Bench, Fuse, drained, web
+
+from evictd.shell.bus import Listing, Router
+from evictd.shell.journal import MemoryJournal
+
+pytestmark = pytest.mark.looptime
+
+DEEDS_MAX = 200
+"""No story here takes more commits and publishes than this."""
+
+
+class Broker:
+    """A mirror that takes everything and gives its list when the test says so."""
+
+    def outgoing(self, topic: str, payload: bytes, *, retain: bool) -> None:
+        """It goes nowhere."""
+
+    def interested(self, filters: Sequence[str]) -> None:
+        """The list comes later."""
+
+
+async def evicted(bench: Bench) -> None:
+    """A story: a drain hands over, the default responder stops it, the requester cleans up."""
+    await bench.begin()
+    await bench.observe(drained())
+    await bench.request(reason={"signal": "memory.available"})
+    await bench.after(3)
+    await bench.report(DRAIN, heartbeatTime=bench.time(), completionTime=bench.time())
+    await bench.observe()
+    await bench.after(3)
+    await bench.report(completionTime=bench.time(), targetGone=True)
+    await bench.observe(empty=True)
+    await bench.after(12)
+    await bench.observe()
+    await bench.after(6)
+
+
+async def test_killed_at_every_deed_it_still_evicts_exactly_once() -> None:
+    crashes = 0
+    for deeds in range(DEEDS_MAX):
+        bench = Bench()
+        bench.fuse = Fuse(deeds)
+        await evicted(bench)
+        assert bench.names() == ["pod-1-web"], f"crash at deed {deeds}"
+        assert bench.answer() == ("False", "Succeeded"), f"crash at deed {deeds}"
+        assert sorted(bench.reasons()) == [
+            "Evicted",
+            "EvictionRequested",
+            "ResponderActive",
+            "ResponderActive",
+            "ResponderCompleted",
+            "ResponderCompleted",
+        ], f"crash at deed {deeds}"
+        await bench.withdraw()
+        await bench.after(62)
+        assert bench.names() == [], f"crash at deed {deeds}"
+        await bench.kill()
+        if bench.lives == 1:
+            break
+        crashes += 1
+    assert crashes > 10
+
+
+async def test_killed_at_every_deed_a_hard_request_forces_once() -> None:
+    for deeds in range(DEEDS_MAX):
+        bench = Bench()
+        bench.fuse = Fuse(deeds)
+        await bench.begin()
+        await bench.observe(drained())
+        await bench.request(requester="evictd.io/node-pressure", type="Hard")
+        await bench.after(1)
+        assert bench.states() == {DRAIN: "Interrupted", DEFAULT: "Active"}
+        assert bench.names() == ["pod-1-web"]
+        assert bench.reasons().count("ResponderActive") == 1
+        await bench.kill()
+        if bench.lives == 1:
+            break
+
+
+async def test_killed_at_every_deed_a_withdrawal_cancels() -> None:
+    for deeds in range(DEEDS_MAX):
+        bench = Bench()
+        bench.fuse = Fuse(deeds)
+        await bench.begin()
+        await bench.request()
+        await bench.withdraw()
+        await bench.after(1)
+        assert bench.failed() == ("True", "CanceledDueToNoRequesters")
+        assert bench.reasons().count("EvictionCanceled") == 1
+        assert bench.status() is None
+        await bench.kill()
+        if bench.lives == 1:
+            break
+
+
+async def test_a_restart_extends_no_deadline(bench: Bench) -> None:
+    await bench.begin()
+    await bench.observe(drained(startDeadlineSeconds=60))
+    await bench.request(type="SoftWithDeadline", deadlineSeconds=500)
+    before = bench.eviction()
+    await bench.after(20)
+    await bench.kill()
+    await bench.after(20)
+    await bench.start()
+    after = bench.eviction()
+    assert before is not None
+    assert after is not None
+    assert after.status.deadline_time == before.status.deadline_time
+    assert after.status.responders == before.status.responders
+    await bench.after(21)
+    assert bench.states() == {DRAIN: "Interrupted", DEFAULT: "Active"}
+
+
+async def test_nobody_is_interrupted_for_silence_until_the_list_is_complete(bench: Bench) -> None:
+    await bench.begin()
+    await bench.observe(drained(startDeadlineSeconds=60))
+    await bench.request()
+    await bench.kill()
+    bench.router.mirror(Broker())
+    await bench.after(100)
+    await bench.start()
+    await bench.after(100)
+    assert bench.states()[DRAIN] == "Active"
+    bench.router.listing(Listing(authoritative=True))
+    await bench.after(9)
+    assert bench.states()[DRAIN] == "Active"
+    await bench.after(2)
+    assert bench.states()[DRAIN] == "Interrupted"
+
+
+async def test_a_lost_journal_is_made_good_by_the_own_retained_messages(bench: Bench) -> None:
+    await bench.begin()
+    await bench.observe(drained(startDeadlineSeconds=60))
+    await bench.request()
+    eviction, status = bench.eviction(), bench.status()
+    await bench.after(5)
+    await bench.report(DRAIN, heartbeatTime=bench.time(), message="copying")
+    await bench.kill()
+    bench.journal = MemoryJournal()
+    await bench.after(5)
+    await bench.start()
+    await bench.observe()
+    again, answer = bench.eviction(), bench.status()
+    assert eviction is not None
+    assert again is not None
+    assert status is not None
+    assert answer is not None
+    assert again.metadata == eviction.metadata
+    assert (answer.uid, answer.creation_timestamp) == (status.uid, status.creation_timestamp)
+    assert bench.states() == {DRAIN: "Active", DEFAULT: "Inactive"}
+    assert bench.names() == ["pod-1-web"]
+    assert bench.reasons().count("EvictionRequested") == 1
+    await bench.report(DRAIN, completionTime=bench.time())
+    await bench.report(completionTime=bench.time(), targetGone=True)
+    assert bench.reasons().count("Evicted") == 1
+
+
+async def test_a_completion_reported_while_the_journal_was_lost_counts(bench: Bench) -> None:
+    await bench.begin()
+    await bench.observe(drained())
+    await bench.request()
+    await bench.kill()
+    bench.journal = MemoryJournal()
+    await bench.report(DRAIN, completionTime=bench.time())
+    await bench.start()
+    await bench.observe()
+    assert bench.states() == {DRAIN: "Completed", DEFAULT: "Active"}
+
+
+async def test_a_request_withdrawn_meanwhile_ends_with_an_authoritative_list(
+    bench: Bench,
+) -> None:
+    await bench.begin()
+    await bench.request()
+    await bench.kill()
+    await bench.withdraw()
+    await bench.start()
+    assert bench.failed() == ("True", "CanceledDueToNoRequesters")
+
+
+async def test_a_broker_without_its_store_ends_no_request(bench: Bench) -> None:
+    await bench.begin()
+    await bench.request()
+    await bench.kill()
+    bench.router = Router()
+    bench.router.attach(bench.ear)
+    bench.router.mirror(Broker())
+    await bench.start()
+    assert bench.states() == {DEFAULT: "Active"}, "what is ours is there again at once"
+    bench.router.listing(Listing(authoritative=False))
+    await bench.after(20)
+    assert bench.failed() == ("False", "AwaitingEviction")
+    await bench.kill()
+    await bench.start()
+    bench.router.listing(Listing(authoritative=True))
+    await bench.after(1)
+    assert bench.failed() == ("False", "AwaitingEviction"), "unconfirmed: no later list ends it"
+    await bench.request()
+    await bench.withdraw()
+    assert bench.failed() == ("True", "CanceledDueToNoRequesters")
+
+
+async def test_a_dead_broker_delays_a_request_of_the_list_by_two_seconds() -> None:
+    bench = Bench()
+    bench.router.mirror(Broker())
+    await bench.observe(web())
+    await bench.request()
+    await bench.start()
+    await bench.observe(web())
+    assert bench.names() == []
+    await bench.after(2.1)
+    assert bench.states() == {DEFAULT: "Active"}
+    await bench.kill()
+
+
+async def test_a_live_request_waits_for_no_list() -> None:
+    bench = Bench()
+    bench.router.mirror(Broker())
+    await bench.begin()
+    await bench.request()
+    assert bench.states() == {DEFAULT: "Active"}
+    await bench.kill()
+
+
+async def test_a_node_that_is_not_served_is_left_alone(bench: Bench) -> None:
+    await bench.begin()
+    await bench.request()
+    topic = next(topic for topic in bench.router.retained if "/evictionrequests/" in topic)
+    payload = bench.router.retained[topic]
+    bench.router.publish(topic.replace("/edge/", "/nobody/"), payload, retain=True)
+    await bench.settle()
+    assert list(bench.worker.cases) == ["edge/shop/web/0d9f6a52-3a52-4f0e-9a43-1c8f6f2f2a11"]
