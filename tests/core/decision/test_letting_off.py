@@ -3,14 +3,16 @@
 from msgspec import structs
 from tests.core.decision.stage import Stage, rules_of
 
-from evictd.core.decision import Judged, Plan, Restored, Seen
+from evictd.core.decision import Answered, Gone, Judged, Plan, Restored, Retained, Seen
 from evictd.core.rules import HOST, Mode
 from evictd_schemas import (
     Eviction,
+    EvictionRequest,
     EvictionSpec,
     EvictionStatus,
     PodTarget,
     Pressure,
+    RequestStatus,
     Target,
 )
 
@@ -251,3 +253,31 @@ def test_a_pod_that_is_leaving_already_is_shown_so() -> None:
     turn = stage.observe("900Mi")
     assert turn.decision is not None
     assert turn.decision.ranking[0].why.startswith("uses 644Mi more")
+
+
+def test_a_node_that_is_forgotten_leaves_nothing_behind() -> None:
+    stage = pair(Stage(rules_of(HARD)))
+    stage.observe("900Mi")
+    topic = stage.topic_of("batch")
+    turn = stage.tell(Gone())
+    assert turn.retracted == [topic, "evictd/v1/edge/decision"]
+    assert stage.plan == Plan()
+
+
+def test_a_cleared_status_and_one_of_nobodys_request_change_nothing() -> None:
+    stage = pair(Stage(rules_of(HARD)))
+    stage.observe("900Mi")
+    before = stage.plan
+    topic = stage.topic_of("batch")
+    assert stage.tell(Answered(topic=topic, status=None)).effects == ()
+    open_status = RequestStatus(uid="u", generation=1, creation_timestamp=stage.now.utc)
+    assert stage.tell(Answered(topic=topic, status=open_status)).effects == ()
+    assert stage.tell(Answered(topic="another", status=open_status)).effects == ()
+    assert stage.plan == before
+
+
+def test_a_request_that_names_no_pod_of_ours_is_not_taken_up() -> None:
+    stage = pair(Stage(rules_of(HARD)))
+    strange = Retained(topic="evictd/v1/edge/decision", request=EvictionRequest())
+    assert stage.tell(Restored(decision=None, requests=(strange,))).effects == ()
+    assert stage.plan == Plan()

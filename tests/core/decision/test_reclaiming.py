@@ -3,12 +3,15 @@
 from msgspec import structs
 from tests.core.decision.stage import Stage, Turn, amount, pod_of, rules_of, threshold
 
+from evictd.core.decision import Ordered
 from evictd.core.rules import Mode
+from evictd.core.signals.thresholds import Share
 from evictd_schemas import (
     Container,
     ContainerStatistics,
     FileSystemStatistics,
     Layout,
+    OrderStatus,
     Pod,
     PodStatistics,
     Volume,
@@ -239,3 +242,44 @@ def test_a_rehearsed_limit_is_let_off_when_the_pod_keeps_it_again() -> None:
     assert stage.observe("8Gi").retracted == []
     stage.pods[0] = limited("one", "1Mi", "1Gi")
     assert stage.observe("8Gi").retracted == [topic]
+
+
+def test_a_plain_host_says_how_much_is_enough() -> None:
+    """The line and the minimum reclaim of all met thresholds of the signal; the kubelet's steps
+    have no target. [contract 3, Order]"""
+    stage = disk(kubelet=False, reclaim_steps=("danglingImages", "buildCache"))
+    stage.rules = structs.replace(
+        stage.rules, thresholds=(threshold(DISK, reclaim="1Gi"), threshold("nodefs.available<1Gi"))
+    )
+    (order,) = low(stage, nodefs="1536Mi").orders
+    assert order.steps == ("danglingImages", "buildCache")
+    assert order.until_available == amount("3Gi")
+    assert low(disk()).orders[0].until_available is None
+
+
+def test_a_minimum_reclaim_may_be_a_share_of_the_capacity() -> None:
+    stage = disk(kubelet=False, reclaim_steps=("danglingImages",))
+    share = Share(fraction=0.5, text="50%", percent=50)
+    line = structs.replace(threshold(DISK), minimum_reclaim=share)
+    stage.rules = structs.replace(stage.rules, thresholds=(line,))
+    (order,) = low(stage).orders
+    assert order.until_available == amount("10Gi"), "2Gi and half of 16Gi"
+
+
+def test_an_end_without_a_moment_counts_with_the_next_observation() -> None:
+    stage = disk()
+    (order,) = low(stage).orders
+    status = OrderStatus(order_uid=order.uid, state="Finished")
+    stage.tell(Ordered(name="reclaim", status=status))
+    assert low(stage, nodefs="1Gi").victims == ["hog"]
+
+
+def test_statuses_of_other_orders_and_repeated_ones_change_nothing() -> None:
+    stage = disk()
+    (order,) = low(stage).orders
+    other = OrderStatus(order_uid="another", state="Finished")
+    running = OrderStatus(order_uid=order.uid, state="Running")
+    for status in (other, running, None):
+        assert stage.tell(Ordered(name="reclaim", status=status)).effects == ()
+    stage.finish(order)
+    assert stage.finish(order).effects == ()

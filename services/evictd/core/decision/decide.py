@@ -11,7 +11,6 @@ from evictd.core.decision import loops, passes, reclaim, report
 from evictd.core.decision.candidates import Verdict
 from evictd.core.decision.inputs import (
     Answered,
-    Fallen,
     Given,
     Gone,
     Judged,
@@ -61,8 +60,6 @@ def decide(rules: Rules, plan: Plan, given: Given | Tick, now: Now) -> Step:
             return _restored(rules, plan, given, now)
         case Tick():
             return _ticked(rules, plan, now)
-        case Fallen():
-            return plan, ()
         case Gone():
             return _gone(rules, plan)
         case _:

@@ -96,14 +96,6 @@ def fate(status: RequestStatus) -> Fate | None:
     return None
 
 
-def cause(status: RequestStatus) -> str:
-    """What the controller says about a failure."""
-    failed = next((item for item in status.conditions if item.type == "Failed"), None)
-    if failed is None:
-        return ""
-    return failed.message or failed.reason
-
-
 def recovered(retained: Retained, now: Now) -> OwnRequest | None:
     """A request of ours as found on the bus after a restart; None when it names no pod of ours."""
     place, spec = topics.place(retained.topic), retained.request.spec
