@@ -231,23 +231,25 @@ def test_the_bus_is_reached_on_loopback_and_only_with_a_login(system: System) ->
     assert refused.returncode != 0
 
 
+@pytest.mark.parametrize("files", [FULL, WITH_PROXY], ids=" with ".join)
 def test_a_container_is_stopped_for_real_when_memory_is_short(
-    system: System, fill: Callable[..., None], tmp_path: Path
+    system: System, files: tuple[str, ...], fill: Callable[..., None], tmp_path: Path
 ) -> None:
     """The way of the data with nothing simulated: cgroup, collector, bus, engine, and a neighbour
     that is more important stays."""
-    with replace(system, files=(*FULL, _acting(system, tmp_path))).up() as running:
+    with replace(system, files=(*files, _acting(system, tmp_path))).up() as running:
         running.until("the node was seen", lambda: running.retained(f"{TOPICS}/+/observation"))
         fill("important", mebibytes=64, priority="high")
         fill("hungry", mebibytes=700, priority="low")
         running.until("the hungry one ends", lambda: _state(running, "hungry") == "exited")
-        stopped = running.retained(f"{TOPICS}/+/stopped/_/hungry")
-        assert stopped is not None
-        assert stopped["signal"] == "memory.available"
+        stopped = f"{TOPICS}/+/stopped/_/hungry"
+        running.until("what is down is told", lambda: running.retained(stopped))
+        assert (running.retained(stopped) or {})["signal"] == "memory.available"
         assert _state(running, "important") == "running"
         assert {s for s, state in running.containers().items() if not state.startswith("Up")} == {
             *ONE_SHOT
         }
+        assert "refused:" not in running.compose("logs"), "the proxy lets through what is needed"
 
 
 def _acting(system: System, folder: Path) -> str:

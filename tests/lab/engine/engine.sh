@@ -4,7 +4,7 @@
 #   engine.sh packages           install engine, Compose 1.29, Compose v2 and buildx
 #   engine.sh base               make the file system that the stand-in images are imported from
 #   engine.sh start host|netns   start dockerd: "host" may reach package indexes, "netns" is sealed off
-#   engine.sh images             import the stand-ins for python:3.12-slim and eclipse-mosquitto
+#   engine.sh images             import the stand-ins for the images that the Compose files name
 #   engine.sh inside COMMAND...  run a command where published ports are (dockerd's network namespace)
 #   engine.sh environment        print the variables that a client of this engine needs
 #   engine.sh stop               end every container and dockerd, and take its cgroups and leftovers away
@@ -97,10 +97,11 @@ images() {
   export DOCKER_BUILDKIT=0
   stand_in python:3.12-slim python
   stand_in eclipse-mosquitto:2.1.2-alpine mosquitto
+  stand_in wollomatic/socket-proxy:1.10.0 socket-proxy
 }
 
 stand_in() {
-  docker build --tag "$1" - <"$HERE/$2.dockerfile" >"$ENGINE_FOLDER/build.log" 2>&1 \
+  docker build --tag "$1" --file "$HERE/$2.dockerfile" "$HERE" >"$ENGINE_FOLDER/build.log" 2>&1 \
     || { cat "$ENGINE_FOLDER/build.log" >&2; exit 1; }
 }
 
