@@ -27,6 +27,7 @@ VERBS = {
     "access-list": Verb(module="access_list", summary="Print the broker's access list."),
     "node-name": Verb(module="node_name", summary="Print the name of this machine on the bus."),
     "demo": Verb(module="demo", summary="Tell the story of a machine running short, in a minute."),
+    "simulate": Verb(module="simulate", summary="Play a scenario: what would be decided, and why."),
     "version": Verb(module="version", summary="Print the version."),
 }
 

@@ -5,12 +5,15 @@ may be written as quantities (`512Mi`), durations as seconds or as `1m30s`. Pods
 until a later step changes them. [design, law 1]
 """
 
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
 from evictd.core.rules import Rules
 from evictd.core.signals.summary import NodeSummary
+from evictd.runtimes.settings import SettingsFor
+from evictd.shell.configuration import Place
 from evictd_schemas import Layout, Number, Pod, PodStatistics, Resources, SignalReading, Wish
 from evictd_schemas.common import Timestamp
 
@@ -18,6 +21,8 @@ NODE = "simulated"
 """The node of a scenario; `nodes:` of its configuration may match it."""
 STEPS_MAX = 100_000
 """Steps of one scenario, repetitions included: a day at one a second."""
+PodEntry: TypeAlias = dict[str, Any]
+"""The keys of a `PodForm` that were given, as builtins: later ones are laid over earlier ones."""
 
 
 class Form(
@@ -59,9 +64,18 @@ class UsesForm(Form, frozen=True, kw_only=True):
     inodes: int | None = None
 
 
-class PodForm(Pod, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """A pod as in an Observation, with short forms. In a step only what changes has to be given;
-    a pod that is new there appears, one that had gone comes back as another life."""
+class PodForm(
+    Pod,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+):
+    """A pod as in an Observation, with short forms. In a step only what changes has to be given.
+
+    One that is new there appears; one that had gone comes back as another life.
+    """
 
     namespace: str = "default"
     uid: str = ""
@@ -163,26 +177,45 @@ class ScenarioForm(Form, frozen=True, kw_only=True):
     steps: tuple[StepForm, ...]
 
 
-class Step(Struct, frozen=True, kw_only=True):
-    """One step ready to play. `signals`: those that are new; `whole`: there are no others.
+class Figure(Struct, frozen=True, kw_only=True):
+    """One figure ready to be read. `time` None: that of the look, less `age_seconds`."""
 
-    `pods` hold only what changes; each has a namespace and a name. `place`: where it is written.
+    available: Number
+    capacity: Number
+    views: dict[str, Number] = {}
+    age_seconds: float = 0
+    time: datetime | None = None
+
+    def reading(self, now: datetime) -> SignalReading:
+        """As an observation of that moment holds it."""
+        taken = self.time
+        if taken is None and self.age_seconds:
+            taken = now - timedelta(seconds=self.age_seconds)
+        return SignalReading(
+            available=self.available, capacity=self.capacity, time=taken, views=self.views
+        )
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """One step ready to play; `place` is where it is written.
+
+    `figures` are those that are new, or all that there are (`whole`); `pods` likewise
+    (`pods_whole`), each with what changes. `reclaimed`: figures after a reclaim.
     """
 
     form: StepForm
-    place: str
-    after_seconds: float | None
-    at_seconds: float | None
+    place: Place
+    after_seconds: float = 0
+    at_seconds: float | None = None
     wall_seconds: float = 0
-    signals: dict[str, SignalForm] = {}
+    figures: dict[str, Figure] = {}
     whole: bool = False
     layout: Layout | None = None
-    pods: tuple[dict[str, Any], ...] = ()
-    replaces: bool = False
-    """`pods` are all that there are."""
+    pods: tuple[PodEntry, ...] = ()
+    pods_whole: bool = False
     pods_complete: bool = True
     summary: SummaryForm | None = None
-    reclaimed: dict[str, SignalForm] = {}
+    reclaimed: dict[str, Figure] = {}
 
 
 class Scenario(Struct, frozen=True, kw_only=True):
@@ -190,9 +223,9 @@ class Scenario(Struct, frozen=True, kw_only=True):
 
     title: str
     rules: Rules
+    settings_for: SettingsFor
     layout: Layout | None
     interval_seconds: float | None
-    capacities: dict[str, Number]
-    pods: tuple[dict[str, Any], ...]
-    admission_pods: tuple[Pod, ...]
+    pods: tuple[PodEntry, ...]
+    admission_pods: tuple[PodEntry, ...]
     steps: tuple[Step, ...]
