@@ -6,7 +6,7 @@ from evictd.controller.keys import Key, read_key
 from evictd.core.protocol.announcement import request_topic
 from evictd.core.protocol.case import Case
 from evictd.core.protocol.naming import next_number
-from evictd_schemas import EvictionRequest
+from evictd_schemas import EvictionRequest, topics
 
 SHARED_NAME_LENGTH = 240
 """Longer pod names may share the names of their Evictions, which are cut at 253."""
@@ -59,6 +59,12 @@ class Directory:
         known = self._requests.pop(topic, None)
         return None if known is None else known[0]
 
+    def forget_requests(self, node: str) -> None:
+        """No request on the node is held any more."""
+        for topic, (key, _) in tuple(self._requests.items()):
+            if read_key(key).node == node:
+                del self._requests[topic]
+
     @property
     def requests(self) -> int:
         """How many requests are held."""
@@ -72,6 +78,17 @@ class Directory:
     def key_of_eviction(self, node: str, namespace: str, name: str) -> str | None:
         """The key of the target of an Eviction."""
         return self._evictions.get((node, namespace, name))
+
+    def holds(self, topic: str) -> bool:
+        """Whether a topic of ours, or a report beneath it, belongs to something that is there."""
+        place = topics.place(topic)
+        if place is None:
+            return False
+        if place.kind is topics.REQUEST_STATUS:
+            return topics.REQUEST.at(place.node, **place.names) in self._requests
+        names = place.names
+        eviction = (place.node, names.get("namespace", ""), names.get("name", ""))
+        return eviction in self._evictions
 
     def keys_of(self, node: str) -> Iterable[str]:
         """Every key of a node for which something is held."""

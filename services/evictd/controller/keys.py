@@ -1,12 +1,15 @@
-"""Keys of the controller: one life of one workload on one node.
+"""Keys of the controller: one life of one workload on one node; and names that topics carry.
 
 The name belongs to the key, so that a request that pairs a uid with a foreign name never meets the
 requests for the real one.
 """
 
+from typing import Any
+
 from msgspec import Struct
 
 from evictd_schemas import PodTarget
+from evictd_schemas.topics import Place
 
 
 class Key(Struct, frozen=True, kw_only=True):
@@ -35,3 +38,13 @@ def read_key(text: str) -> Key:
     """A key as text, read back."""
     node, namespace, name, uid = text.split("/")
     return Key(node=node, namespace=namespace, name=name, uid=uid)
+
+
+def levels_of(place: Place[Any]) -> tuple[str, str, str]:
+    """Requester, namespace and name of a request, as its topic tells them."""
+    return participant_of(place), place.names["namespace"], place.names["name"]
+
+
+def participant_of(place: Place[Any]) -> str:
+    """The domain-prefixed name that a topic carries."""
+    return f"{place.names['domain']}/{place.names['key']}"

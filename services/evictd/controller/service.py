@@ -12,14 +12,15 @@ from msgspec import structs
 
 from evictd.controller.directory import Directory
 from evictd.controller.first_list import FirstList
-from evictd.controller.keys import key_of, read_key
+from evictd.controller.keys import key_of, levels_of, participant_of, read_key
+from evictd.controller.registry import Registry
 from evictd.controller.views import Views
 from evictd.core.admission.messages import (
     registration_problems,
     report_problems,
     requested_problems,
 )
-from evictd.core.effects import Asked, BusEffect, Tick
+from evictd.core.effects import Asked, BusEffect, Retract, Tick
 from evictd.core.moments import Now
 from evictd.core.observations import problems
 from evictd.core.problems import Problem
@@ -29,6 +30,7 @@ from evictd.core.protocol.announcement import eviction_topic, status_topic
 from evictd.core.protocol.case import Case
 from evictd.core.protocol.inputs import (
     ControllerRules,
+    Forgotten,
     Given,
     Recalled,
     Registered,
@@ -39,7 +41,6 @@ from evictd.core.protocol.inputs import (
 )
 from evictd.core.protocol.patience import LIST_SECONDS
 from evictd.core.protocol.reports import Standing, standing
-from evictd.core.protocol.vocabulary import LOST
 from evictd.shell.bus import Delivery, Listing
 from evictd.shell.publisher import Publisher
 from evictd.shell.reception import Opened, Reception
@@ -51,6 +52,10 @@ NODES_MAX = 100
 """Nodes served by one process; further ones are refused and counted. [contract 2]"""
 REQUESTS_MAX = 10_000
 """Requests held at once; further ones are refused and counted."""
+SILENT_SECONDS = 86_400.0
+"""A foreign node without an observation for so long is forgotten. [contract 2]"""
+SILENCE_CHECK_SECONDS = 3_600.0
+"""How often that is looked at."""
 LIST_WAIT_SECONDS = 2.0
 """Requests of the list wait this long for the rest of it, so that a dead broker stops nothing."""
 
@@ -73,8 +78,9 @@ class Controller:
         """Reports that came when it was not, or no longer, their responder's turn."""
         self._directory = Directory()
         self._views = Views()
-        self._registrations: dict[str, dict[str, Registration]] = {}
-        self._nodes: set[str] = {outside.node}
+        self._registry = Registry()
+        self._nodes: dict[str, float] = {}
+        """When each node was last observed, or first heard of; boot time."""
         self._list = FirstList()
         self._silence_from: float | None = None
 
@@ -99,8 +105,9 @@ class Controller:
         async with anyio.create_task_group() as tasks:
             self._outside.bus.attach(self)
             tasks.start_soon(self._list_in_time)
+            tasks.start_soon(self._forget_silent)
             try:
-                await drive(self._step, Case(), self._outside, self.publisher.perform, self.cases)
+                await drive(self._step, Case(), self._outside, self._perform, self.cases)
             finally:
                 self._outside.bus.detach(self)
                 tasks.cancel_scope.cancel()
@@ -156,6 +163,23 @@ class Controller:
         self._take_kept()
         self._look_again()
 
+    async def _forget_silent(self) -> None:
+        """Foreign nodes that nobody observes any more; the home node is never forgotten."""
+        while True:
+            await anyio.sleep(SILENCE_CHECK_SECONDS)
+            latest = self._outside.clock.now().boot_seconds - SILENT_SECONDS
+            for node, seen_boot_seconds in tuple(self._nodes.items()):
+                if node != self._outside.node and seen_boot_seconds <= latest:
+                    self._forget(node)
+
+    def _forget(self, node: str) -> None:
+        for key in self._directory.keys_of(node):
+            self._outside.inbox.feed(key, Forgotten())
+        self._directory.forget_requests(node)
+        self._views.forget(node)
+        self._registry.forget(node)
+        del self._nodes[node]
+
     def _take_kept(self) -> None:
         """Own Evictions first, so that requests and reports find them."""
         if not self._list.open:
@@ -199,7 +223,7 @@ class Controller:
             place = topics.place(topic)
             if topic not in self._list.unnamed or place is None:
                 continue
-            requester, namespace, name = _levels(place)
+            requester, namespace, name = levels_of(place)
             held = self.cases.get(key, Case()).requests
             unconfirmed = any(
                 item.unconfirmed and item.topic_levels == (requester, namespace, name)
@@ -224,7 +248,7 @@ class Controller:
         self._outside.inbox.feed(key, given, slot=(given.requester, given.name, type(given)))
 
     def _withdraw(self, topic: str, opened: Opened) -> None:
-        requester, namespace, name = _levels(opened.place)
+        requester, namespace, name = levels_of(opened.place)
         key = self._directory.drop_request(topic)
         if key is not None:
             given = Withdrawn(requester=requester, namespace=namespace, name=name)
@@ -232,7 +256,7 @@ class Controller:
 
     def _requested(self, topic: str, opened: Opened) -> tuple[str, Requested] | None:
         """A request with its key; None where it is one too many."""
-        requester, namespace, name = _levels(opened.place)
+        requester, namespace, name = levels_of(opened.place)
         request: EvictionRequest = opened.message
         pod = request.spec.target.pod
         known = self._directory.request(topic) is not None
@@ -260,7 +284,7 @@ class Controller:
         given = Reported(
             namespace=namespace,
             name=name,
-            responder=_participant(place),
+            responder=participant_of(place),
             report=opened.message,
             listed=opened.listed,
         )
@@ -278,16 +302,10 @@ class Controller:
 
     def _register(self, opened: Opened) -> None:
         """A last will counts only for the connection that it was left for."""
-        node, responder = opened.place.node, _participant(opened.place)
+        node, responder = opened.place.node, participant_of(opened.place)
         registration: Registration | None = opened.message
-        known = self._registrations.setdefault(node, {})
-        held = known.get(responder)
-        if registration is None:
-            known.pop(responder, None)
-        elif _outdated(registration, held):
+        if not self._registry.take(node, responder, registration):
             return
-        else:
-            known[responder] = registration
         given = Registered(responder=responder, registration=registration)
         for key in self._directory.keys_of(node):
             if responder in self.cases.get(key, Case()).run.terms:
@@ -298,6 +316,7 @@ class Controller:
         if not isinstance(observation, Observation):
             self._views.forget(node)
             return
+        self._nodes[node] = self._outside.clock.now().boot_seconds
         if not self._views.observe(node, observation) or observation.pods is None:
             return
         keys = self._directory.keys_of(node)
@@ -326,11 +345,11 @@ class Controller:
             topic = topics.REQUEST.at(place.node, **place.names)
             held = self._directory.request(topic)
             rules = self._rules(place.node) or ControllerRules(node=place.node)
-            return tuple(requested_problems(rules, _levels(place), message, held))
+            return tuple(requested_problems(rules, levels_of(place), message, held))
         if place.kind is topics.REPORT:
             return tuple(report_problems(message, self._outside.clock.now()))
         if place.kind is topics.REGISTRATION:
-            return tuple(registration_problems(_participant(place), message))
+            return tuple(registration_problems(participant_of(place), message))
         if place.kind is topics.OBSERVATION:
             return problems(place.node, message, self._views.held(place.node))
         return ()
@@ -342,7 +361,7 @@ class Controller:
         if node not in self._nodes and len(self._nodes) >= NODES_MAX:
             self.refused += 1
             return False
-        self._nodes.add(node)
+        self._nodes.setdefault(node, self._outside.clock.now().boot_seconds)
         return True
 
     def _rules(self, node: str) -> ControllerRules | None:
@@ -353,10 +372,17 @@ class Controller:
             node=node,
             mode=rules.mode,
             hard_requesters=rules.hard_requesters,
-            registrations=self._registrations.get(node, {}),
+            registrations=self._registry.of(node),
             boot_id=self._boot_id,
+            era=self._boot_id or f"epoch {self._outside.epoch.epoch}",
             silence_from_boot_seconds=self._silence_from,
         )
+
+    async def _perform(self, key: str, effect: BusEffect) -> None:
+        """Names repeat: what a former target cleared, perhaps told again after a restart, must not
+        clear what a later one has under the same name."""
+        if not isinstance(effect, Retract) or not self._directory.holds(effect.topic):
+            await self.publisher.perform(key, effect)
 
     def _step(self, key: str, case: Case, given: Given, now: Now) -> tuple[Case, Asked]:
         target = read_key(key)
@@ -370,20 +396,3 @@ class Controller:
             self._views.drop(key)
             self._outside.inbox.forget_timer(key)
         return after, asked
-
-
-def _levels(place: Place[Any]) -> tuple[str, str, str]:
-    """Requester, namespace and name of a request."""
-    return _participant(place), place.names["namespace"], place.names["name"]
-
-
-def _participant(place: Place[Any]) -> str:
-    """The domain-prefixed name that a topic carries."""
-    return f"{place.names['domain']}/{place.names['key']}"
-
-
-def _outdated(registration: Registration, held: Registration | None) -> bool:
-    """A will of another connection than the one that is there."""
-    if held is None or registration.status != LOST:
-        return False
-    return (registration.epoch, registration.connection) != (held.epoch, held.connection)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from tests.services.controller.bench import DEFAULT, DRAIN, Bench, Fuse, drained, web
+from tests.services.controller.bench import DEFAULT, DRAIN, OTHER, Bench, Fuse, drained, web
 
 from evictd.shell.bus import Listing, Router
 from evictd.shell.journal import MemoryJournal
@@ -235,3 +235,23 @@ async def test_a_node_that_is_not_served_is_left_alone(bench: Bench) -> None:
     bench.router.publish(topic.replace("/edge/", "/nobody/"), payload, retain=True)
     await bench.settle()
     assert list(bench.worker.cases) == ["edge/shop/web/0d9f6a52-3a52-4f0e-9a43-1c8f6f2f2a11"]
+
+
+async def test_what_was_cleared_before_a_restart_does_not_clear_what_came_after(
+    bench: Bench,
+) -> None:
+    """Names repeat: the last effects of a former target are carried out again at each start."""
+    await bench.begin()
+    await bench.request()
+    await bench.report(completionTime=bench.time(), targetGone=True)
+    await bench.withdraw()
+    await bench.after(62)
+    assert bench.names() == []
+    await bench.observe(web(uid=OTHER))
+    await bench.request(uid=OTHER)
+    await bench.report(message="stopping")
+    await bench.kill()
+    await bench.start()
+    assert bench.states() == {DEFAULT: "Active"}
+    assert bench.answer() == ("False", "AwaitingEviction")
+    assert [name for name in bench.router.retained if "/responders/" in name]

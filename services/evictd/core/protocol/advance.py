@@ -18,6 +18,7 @@ from evictd.core.protocol.intake import taken
 from evictd.core.protocol.links import refreshed
 from evictd.core.protocol.patience import next_look
 from evictd.core.protocol.requests import sync_request
+from evictd.core.protocol.steadiness import steadied, translated
 
 SYNCS_MAX = 64
 """Writes that one input may lead to: every responder of a chain once, in two chains, and more."""
@@ -28,14 +29,15 @@ def advance(rules: ControllerRules, case: Case, given: Given, now: Now) -> tuple
 
     A case without requests and Evictions is the empty one again.
     """
-    held = taken(rules, case, given, now)
+    case, steady = steadied(rules, case, now)
+    held = taken(rules, case, translated(case, given), steady)
     base = held if isinstance(given, Recalled) else case
-    settled, effects = _settled(rules, base, held, now)
+    settled, effects = _settled(rules, base, held, steady)
     if not settled.requests and not settled.evictions:
         return Case(), tuple(effects)
-    look = next_look(rules, settled, now)
+    look = next_look(rules, settled, steady)
     if look is not None:
-        rest_seconds = (look - now.utc).total_seconds()
+        rest_seconds = (look - steady.utc).total_seconds()
         effects.append(WakeAt(boot_seconds=now.boot_seconds + rest_seconds))
     return settled, tuple(effects)
 

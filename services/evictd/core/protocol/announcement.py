@@ -14,7 +14,7 @@ from evictd.core.events import emit
 from evictd.core.moments import Now
 from evictd.core.protocol.case import Case, Held
 from evictd.core.protocol.chain import entry_of
-from evictd.core.protocol.conditions import cause_of, find, holds
+from evictd.core.protocol.conditions import cause_of, find, holds, transition_time
 from evictd.core.protocol.inputs import ControllerRules
 from evictd.core.protocol.vocabulary import Cause, ConditionType, Intent, State
 from evictd_schemas import Eviction, ResponderStatus, topics
@@ -196,7 +196,8 @@ def _evicted(rules: ControllerRules, eviction: Eviction, now: Now) -> Emit:
     """Once for each Eviction, when its target is really gone."""
     status, pod = eviction.status, eviction.spec.target.pod
     assert pod is not None  # noqa: S101 - a target without a member is never gone
-    created = eviction.metadata.creation_timestamp or now.utc
+    gone_time = transition_time(status.conditions, _EVICTED)
+    took = gone_time - (eviction.metadata.creation_timestamp or gone_time)
     wanting = [item.name for item in status.requesters if item.intent == Intent.EVICTION]
     responder = _last_started(eviction)
     return _of_eviction(
@@ -212,7 +213,7 @@ def _evicted(rules: ControllerRules, eviction: Eviction, now: Now) -> Emit:
             "requesters": wanting,
             "responder": responder,
             "forced": None if status.forced is None else msgspec.to_builtins(status.forced),
-            "tookSeconds": round(max(0.0, (now.utc - created).total_seconds()), 3),
+            "tookSeconds": max(0.0, took.total_seconds()),
         },
     )
 

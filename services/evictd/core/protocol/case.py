@@ -21,12 +21,11 @@ from evictd_schemas import Eviction, EvictionRequest, Pod, Report, RequestStatus
 
 
 class Held(Struct, frozen=True, kw_only=True):
-    """One request. Its metadata is ours; `changed_time` and `received_boot_seconds` are of the
-    newest spec. `evidence`: an observation was taken since that proves who is not there."""
+    """One request. Its metadata is ours; `received_boot_seconds` is of the newest spec.
+    `evidence`: an observation was taken since that proves who is not there."""
 
     request: EvictionRequest
     status: RequestStatus
-    changed_time: Timestamp
     received_boot_seconds: float
     deadline_time: Timestamp | None = None
     evidence: bool = False
@@ -66,6 +65,18 @@ class Run(Struct, frozen=True, kw_only=True):
     stale: tuple[str, Timestamp] | None = None
 
 
+class Clock(Struct, frozen=True, kw_only=True):
+    """Both readings of the last step, and by how much the wall clock has jumped since the first.
+
+    `era`: within one, boot time counts on.
+    """
+
+    era: str
+    boot_seconds: float
+    utc: Timestamp
+    skew_seconds: float = 0.0
+
+
 class Case(Struct, frozen=True, kw_only=True):
     """One life of one workload that somebody wants to leave.
 
@@ -81,6 +92,7 @@ class Case(Struct, frozen=True, kw_only=True):
     ended: TerminalTimes = TerminalTimes()
     orphaned: TerminalTimes = TerminalTimes()
     run: Run = Run()
+    clock: Clock | None = None
 
     @property
     def gone(self) -> bool:

@@ -24,6 +24,7 @@ class ControllerRules(Struct, frozen=True, kw_only=True):
     `next_number`: of the next Eviction of this pod name in its namespace, over all targets.
     `silence_from_boot_seconds`: nobody is interrupted for silence earlier; None while the list of
     retained messages is not complete. `boot_id`: the boot that `Now.boot_seconds` counts from.
+    `era`: between two steps of one era boot time counts on, so that a jump of the wall clock shows.
     """
 
     node: str
@@ -33,6 +34,7 @@ class ControllerRules(Struct, frozen=True, kw_only=True):
     next_number: int = 1
     registrations: dict[str, Registration] = {}
     boot_id: str | None = None
+    era: str = ""
     silence_from_boot_seconds: float | None = 0.0
 
 
@@ -95,6 +97,10 @@ class Registered(Struct, frozen=True, kw_only=True, tag=True):
     registration: Registration | None
 
 
+class Forgotten(Struct, frozen=True, kw_only=True, tag=True):
+    """A foreign node was silent for so long that nothing is held of it any more. [contract 2]"""
+
+
 class Recalled(Struct, frozen=True, kw_only=True, tag=True):
     """Evictions that this controller had published and its journal does not know, together with
     all requests for their target: in one piece, because an Eviction without requests is canceled
@@ -106,5 +112,13 @@ class Recalled(Struct, frozen=True, kw_only=True, tag=True):
 
 
 Given: TypeAlias = (
-    Requested | Withdrawn | Unconfirmed | Sighted | Reported | Registered | Recalled | Tick
+    Requested
+    | Withdrawn
+    | Unconfirmed
+    | Sighted
+    | Reported
+    | Registered
+    | Recalled
+    | Forgotten
+    | Tick
 )

@@ -11,6 +11,7 @@ from evictd.core.protocol import facts, reports
 from evictd.core.protocol.case import Case, Held, Run, stamp, with_eviction, with_held
 from evictd.core.protocol.inputs import (
     ControllerRules,
+    Forgotten,
     Given,
     Recalled,
     Registered,
@@ -50,6 +51,8 @@ def taken(rules: ControllerRules, case: Case, given: Given, now: Now) -> Case:
             return _registered(case, given, now)
         case Recalled():
             return _recalled(rules, case, given, now)
+        case Forgotten():
+            return Case()
         case Tick():
             return case
         case _:
@@ -93,7 +96,6 @@ def _held(rules: ControllerRules, case: Case, given: Requested, now: Now) -> Hel
     return Held(
         request=_ours(given, status),
         status=status,
-        changed_time=stamp(now),
         received_boot_seconds=now.boot_seconds,
         deadline_time=_deadline(request.spec, known.deadline_time, now),
     )
@@ -112,7 +114,6 @@ def _first_seen(rules: ControllerRules, given: Requested, now: Now) -> Held:
     return Held(
         request=_ours(given, status),
         status=status,
-        changed_time=since,
         received_boot_seconds=now.boot_seconds,
         deadline_time=_deadline(given.request.spec, None, structs.replace(now, utc=since)),
     )

@@ -29,7 +29,6 @@ from evictd.core.protocol.conditions import (
     conclude,
     copied,
     failure,
-    transition_time,
 )
 from evictd.core.protocol.inputs import ControllerRules
 from evictd.core.protocol.labels import owner_reference
@@ -75,13 +74,14 @@ def _verdict(found: Acceptance) -> Verdict:
 def _due(rules: ControllerRules, case: Case, held: Held, last: Eviction | None, now: Now) -> bool:
     """Whether an Eviction is made now: somebody wants it, and no pause or dry run is in the way.
 
-    A wish that came after the last round ended is new and does not wait for the pause.
+    A wish that took no part in the last round is new and does not wait for the pause.
     """
     is_dry = dry(rules, held.request)
+    rehearsed = last is not None and cause_of(last.status.conditions) == Cause.DRY_RUN
     wanting = [
         item
         for item in wanted_by(taking_part(rules, case, is_dry=is_dry))
-        if not (is_dry and (settled(item) or _ran(item, last)))
+        if not (is_dry and (settled(item) or (rehearsed and _took_part(item, last))))
     ]
     if not wanting:
         return False
@@ -91,19 +91,15 @@ def _due(rules: ControllerRules, case: Case, held: Held, last: Eviction | None, 
         return False
     if last is None or now.utc >= pause_end(rules.policy, last):
         return True
-    ended = transition_time(last.status.conditions, ConditionType.FAILED)
-    return any(item.changed_time > ended for item in wanting)
+    return not all(_took_part(item, last) for item in wanting)
 
 
-def _ran(held: Held, last: Eviction | None) -> bool:
-    """A dry run has no further round: this one was made for the spec that the request has."""
+def _took_part(held: Held, last: Eviction | None) -> bool:
+    """Whether the last round was made for the spec that the request still has."""
     status = held.status
     if last is None or status.eviction is None or status.eviction.uid != last.metadata.uid:
         return False
-    return (
-        cause_of(last.status.conditions) == Cause.DRY_RUN
-        and status.observed_generation == status.generation
-    )
+    return status.observed_generation == status.generation
 
 
 def _created(

@@ -1,0 +1,37 @@
+"""Who has registered as a responder, on which node. [contract 3, Registration]"""
+
+from evictd.core.protocol.vocabulary import LOST
+from evictd_schemas import Registration
+
+
+class Registry:
+    """The newest registration of each responder."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, dict[str, Registration]] = {}
+
+    def of(self, node: str) -> dict[str, Registration]:
+        """Every registration on a node, by the responder's name."""
+        return self._held.get(node, {})
+
+    def take(self, node: str, responder: str, registration: Registration | None) -> bool:
+        """Hold it, None for one that is gone; False where it says nothing about who is there."""
+        held = self._held.setdefault(node, {})
+        if registration is None:
+            held.pop(responder, None)
+        elif _outdated(registration, held.get(responder)):
+            return False
+        else:
+            held[responder] = registration
+        return True
+
+    def forget(self, node: str) -> None:
+        """Nothing is held of the node any more."""
+        self._held.pop(node, None)
+
+
+def _outdated(registration: Registration, held: Registration | None) -> bool:
+    """A will of another connection than the one that is there."""
+    if held is None or registration.status != LOST:
+        return False
+    return (registration.epoch, registration.connection) != (held.epoch, held.connection)

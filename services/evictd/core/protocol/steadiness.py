@@ -1,0 +1,56 @@
+"""One target's time goes on evenly, whatever the wall clock does. [design, law 6]
+
+Recorded moments are wall clock readings of this controller, so that people can read them and a
+restart can go on from them. When the wall clock jumps, the target keeps the time that it had: all
+its moments stay comparable, and no deadline comes early or late.
+"""
+
+from datetime import datetime, timedelta
+
+from msgspec import structs
+
+from evictd.core.moments import Now
+from evictd.core.protocol.case import Case, Clock
+from evictd.core.protocol.inputs import ControllerRules, Given, Reported
+
+JUMP_SECONDS = 1.0
+"""Differences up to this between two steps are slewing and are left alone."""
+
+
+def steadied(rules: ControllerRules, case: Case, now: Now) -> tuple[Case, Now]:
+    """The case with this step's readings, and the moment in the target's own time."""
+    skew_seconds = _skew_seconds(rules, case.clock, now)
+    clock = Clock(
+        era=rules.era, boot_seconds=now.boot_seconds, utc=now.utc, skew_seconds=skew_seconds
+    )
+    steady = structs.replace(now, utc=now.utc - timedelta(seconds=skew_seconds))
+    return structs.replace(case, clock=clock), steady
+
+
+def translated(case: Case, given: Given) -> Given:
+    """A report's times, which are readings of the wall clock, in the target's own time."""
+    if not isinstance(given, Reported) or case.clock is None or not case.clock.skew_seconds:
+        return given
+    skew = timedelta(seconds=case.clock.skew_seconds)
+    report = structs.replace(
+        given.report,
+        heartbeat_time=_shifted(given.report.heartbeat_time, skew),
+        expected_completion_time=_shifted(given.report.expected_completion_time, skew),
+        completion_time=_shifted(given.report.completion_time, skew),
+    )
+    return structs.replace(given, report=report)
+
+
+def _skew_seconds(rules: ControllerRules, clock: Clock | None, now: Now) -> float:
+    if clock is None:
+        return 0.0
+    if clock.era != rules.era:
+        return clock.skew_seconds
+    wall_seconds = (now.utc - clock.utc).total_seconds()
+    jump_seconds = wall_seconds - (now.boot_seconds - clock.boot_seconds)
+    small = abs(jump_seconds) <= JUMP_SECONDS
+    return clock.skew_seconds if small else clock.skew_seconds + jump_seconds
+
+
+def _shifted(time: datetime | None, skew: timedelta) -> datetime | None:
+    return None if time is None else time - skew

@@ -1,0 +1,120 @@
+"""Foreign nodes, odd messages, and a wall clock that jumps."""
+
+from datetime import timedelta
+
+import msgspec
+import pytest
+from tests.services.controller.bench import DEFAULT, DRAIN, WEB, Bench, drained, request_topic, web
+
+from evictd.core.moments import Now
+from evictd.shell.clock import LoopClock
+from evictd_schemas import topics
+
+pytestmark = pytest.mark.looptime
+
+
+async def test_a_foreign_node_that_is_silent_for_a_day_is_forgotten(bench: Bench) -> None:
+    await bench.begin()
+    await bench.request()
+    topic = request_topic("move", "acme.io/mover")
+    foreign = topic.replace("/edge/", "/far/")
+    await bench.say(
+        topics.OBSERVATION.at("far"),
+        {"node": "far", "time": bench.time(), "signals": {}, "pods": [web()]},
+    )
+    bench.router.publish(foreign, bench.router.retained[topic], retain=True)
+    await bench.settle()
+    await bench.after(23 * 3600)
+    assert [name for name in bench.router.retained if "/far/evictions/" in name]
+    await bench.after(3 * 3600)
+    assert [name for name in bench.router.retained if "/far/evictions/" in name] == []
+    assert f"{foreign}/status" not in bench.router.retained
+    assert {key.split("/")[0] for key in bench.worker.cases} == {"edge"}
+
+
+async def test_a_contradiction_with_the_topic_is_rejected(bench: Bench) -> None:
+    await bench.begin()
+    body = {"target": {"pod": {"name": "web", "uid": WEB}}, "intent": "Eviction"}
+    await bench.say(
+        request_topic("move", "acme.io/mover"),
+        {"metadata": {"name": "other"}, "spec": {**body, "requester": "acme.io/else"}},
+    )
+    problems = bench.event("MessageRejected")["data"]["problems"]
+    assert {item["field"] for item in problems} == {"metadata.name", "spec.requester"}
+    assert bench.status() is None
+
+
+async def test_the_same_wrong_payload_is_answered_once(bench: Bench) -> None:
+    await bench.begin()
+    for _ in range(3):
+        await bench.request(uid="no uid")
+    assert bench.reasons().count("MessageRejected") == 1
+    assert bench.worker.reception.rejected == 3
+
+
+async def test_a_request_for_another_target_needs_an_empty_payload_first(bench: Bench) -> None:
+    await bench.begin()
+    db = {"namespace": "shop", "name": "db", "uid": WEB.replace("0d9f", "4d9f")}
+    await bench.observe(web(), db)
+    await bench.request()
+    await bench.request(pod="db", uid=db["uid"])
+    assert bench.event("MessageRejected")["data"]["field"] == "spec.target"
+    before = bench.status()
+    await bench.after(1)
+    await bench.withdraw()
+    await bench.request(pod="db", uid=db["uid"])
+    after = bench.status()
+    assert before is not None
+    assert after is not None
+    assert before.uid != after.uid
+    assert bench.states("pod-1-db") == {DEFAULT: "Active"}
+
+
+async def test_a_wrong_name_with_a_right_uid_never_meets_the_right_target(bench: Bench) -> None:
+    await bench.begin()
+    await bench.request()
+    await bench.request(name="wrong", requester="acme.io/second", pod="other")
+    await bench.observe()
+    assert bench.answer("wrong", "acme.io/second") == ("True", "EvictionInvalid")
+    eviction = bench.eviction()
+    assert eviction is not None
+    assert [item.name for item in eviction.status.requesters] == ["acme.io/mover"]
+
+
+async def test_a_changed_spec_raises_the_generation(bench: Bench) -> None:
+    await bench.begin()
+    await bench.request()
+    await bench.request()
+    status = bench.status()
+    assert status is not None
+    assert (status.generation, status.observed_generation) == (1, 1)
+    await bench.request(reason={"signal": "pid.available"})
+    status = bench.status()
+    assert status is not None
+    assert (status.generation, status.observed_generation) == (2, 2)
+    eviction = bench.eviction()
+    assert eviction is not None
+    assert status.eviction is not None
+    assert status.eviction.uid == eviction.metadata.uid
+
+
+@pytest.mark.parametrize("jump", [timedelta(days=400), timedelta(days=-400)])
+async def test_a_jump_of_the_wall_clock_moves_no_deadline(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, jump: timedelta
+) -> None:
+    await bench.begin()
+    await bench.observe(drained(startDeadlineSeconds=60, heartbeatDeadlineSeconds=100))
+    await bench.request()
+    honest = LoopClock.now
+
+    def jumped(clock: LoopClock) -> Now:
+        now = honest(clock)
+        return msgspec.structs.replace(now, utc=now.utc + jump)
+
+    await bench.after(30)
+    monkeypatch.setattr(LoopClock, "now", jumped)
+    await bench.report(DRAIN, heartbeatTime=bench.time(jump.total_seconds()))
+    await bench.after(99)
+    assert bench.states() == {DRAIN: "Active", DEFAULT: "Inactive"}
+    await bench.after(2)
+    assert bench.states() == {DRAIN: "Interrupted", DEFAULT: "Active"}
