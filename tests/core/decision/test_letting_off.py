@@ -281,3 +281,10 @@ def test_a_request_that_names_no_pod_of_ours_is_not_taken_up() -> None:
     strange = Retained(topic="evictd/v1/edge/decision", request=EvictionRequest())
     assert stage.tell(Restored(decision=None, requests=(strange,))).effects == ()
     assert stage.plan == Plan()
+
+
+def test_a_calm_node_is_not_unobserved_because_it_measures_memory_alone() -> None:
+    """Disk and process ids are Unknown there; what is observed is not short."""
+    decision = pair(Stage(rules_of(HARD))).observe("3Gi").decision
+    assert decision is not None
+    assert decision.reason == "nothing is short"

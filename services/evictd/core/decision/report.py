@@ -102,7 +102,7 @@ def waiting_reason(pressure: Pressure) -> str:
     held = [condition.type for condition in pressure.conditions if condition.status == "True"]
     if held:
         return f"{' and '.join(held)} until the transition period has passed"
-    unknown = [item.type for item in pressure.conditions if item.status == "Unknown"]
+    unknown = all(condition.status == "Unknown" for condition in pressure.conditions)
     return "no observation" if unknown else "nothing is short"
 
 
