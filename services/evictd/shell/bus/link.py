@@ -73,6 +73,8 @@ class Link:
         self.intake = Intake(router, self.ledger, self.outbox, presence, outranked)
         self.connected = asyncio.Event()
         """The list is complete and everything goes both ways."""
+        self.problem = ""
+        """Why the last connection ended; empty while one is there."""
         self.stalled = False
         """The broker is connected and does not answer."""
         self.answer_seconds = 0.0
@@ -140,6 +142,7 @@ class Link:
             await self._live()
         except* MqttError as error:
             reasons = "; ".join(str(reason) for reason in _leaves(error))
+            self.problem = reasons
             log.warning("no broker", broker=self._address.url, reason=reasons)
         finally:
             self.connected.clear()
@@ -188,6 +191,7 @@ class Link:
         await self._list(client, "init")
         await self._say(client, "ready")
         self.connected.set()
+        self.problem = ""
         log.info("connected", broker=self._address.url)
         for _ in range(WINDOW):
             tasks.start_soon(self._send, client)
