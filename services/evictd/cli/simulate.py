@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from evictd.cli.options import warn
 from evictd.simulation import telling
 from evictd.simulation.scenario_file import load_scenario
 from evictd.simulation.story import play
@@ -26,6 +27,7 @@ def command(file: Path, output: str) -> None:
     Summary. Exit code 3 with the place of everything that is wrong in it.
     """
     scenario = load_scenario(file)
+    warn(scenario.warnings)
     turns = play(scenario)
     if output == "json":
         document = msgspec.json.encode(telling.document(scenario, turns))

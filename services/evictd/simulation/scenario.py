@@ -13,7 +13,7 @@ from msgspec import Struct
 from evictd.core.rules import Rules
 from evictd.core.signals.summary import NodeSummary
 from evictd.runtimes.settings import SettingsFor
-from evictd.shell.configuration import Place
+from evictd.shell.configuration import Place, Problem
 from evictd_schemas import Layout, Number, Pod, PodStatistics, Resources, SignalReading, Wish
 from evictd_schemas.common import Timestamp
 
@@ -229,3 +229,5 @@ class Scenario(Struct, frozen=True, kw_only=True):
     pods: tuple[PodEntry, ...]
     admission_pods: tuple[PodEntry, ...]
     steps: tuple[Step, ...]
+    warnings: tuple[Problem, ...] = ()
+    """What is odd in its configuration."""

@@ -116,6 +116,7 @@ class _Scenario:
             pods=_entries(values, "pods"),
             admission_pods=_entries(values, "admissionPods"),
             steps=tuple(steps),
+            warnings=loaded.warnings,
         )
 
     def _configuration(self, root: Node) -> Loaded | None:

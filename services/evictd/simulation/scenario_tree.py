@@ -13,7 +13,8 @@ from msgspec import inspect
 
 from evictd.shell.configuration import KeyPath, bytes_of
 from evictd.shell.configuration.document import Items, Mapping, Node, Scalar
-from evictd.shell.configuration.reading import Reading
+from evictd.shell.configuration.lines import quantity_remedy
+from evictd.shell.configuration.reading import NUMBER, Reading
 from evictd.simulation.scenario import ObservationForm, SummaryForm, SummaryPod
 from evictd_schemas.configuration import Configuration
 
@@ -68,12 +69,19 @@ class ScenarioReading(Reading):
             return super()._scalar(node, kind, path)
         kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
         if any(isinstance(item, AMOUNTS) for item in kinds) and not _is_text(kinds):
-            amount = bytes_of(node.text)
-            if amount is not None and not node.text.replace(".", "", 1).isdigit():
-                return amount
+            return self._amount(node, kind, path)
         if any(isinstance(item, inspect.DateTimeType) for item in kinds):
             return self._moment(node, path)
         return super()._scalar(node, kind, path)
+
+    def _amount(self, node: Scalar, kind: inspect.Type, path: KeyPath) -> Any:
+        if node.plain and NUMBER.fullmatch(node.text):
+            return super()._scalar(node, kind, path)
+        amount = bytes_of(node.text)
+        if amount is not None:
+            return amount
+        text = f"{node.text!r} is no amount{quantity_remedy(node.text)}"
+        return self.complain(node.place, path, text)
 
     def _moment(self, node: Scalar, path: KeyPath) -> Any:
         try:
