@@ -1,0 +1,87 @@
+"""The way of the data with nothing simulated: a small machine of real memory runs short, and the
+right workload goes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+if (root := str(Path(__file__).parents[2])) not in sys.path:
+    sys.path.insert(0, root)
+
+from tests.lab.node import Node
+from tests.lab.workloads import APPETITES, MIB, workloads
+
+LINE_MIB = 200
+IMPORTANCE = {
+    "kubelet": {"critical": 1000, "cachey": 100, "greedy": 100, "modest": 0},
+    "host": {"critical": 1000, "cachey": 100, "greedy": 100, "modest": 100},
+}
+"""The kubelet asks first who is over its request, a plain host first who matters least: that the
+modest one matters least saves it there and not here."""
+REQUESTS = {"critical": "100Mi", "cachey": "50Mi", "greedy": "50Mi", "modest": "200Mi"}
+
+
+def settings(profile: str, cgroup: Any) -> dict[str, Any]:
+    """The capped cgroup is the machine, each child of it a workload."""
+    return {
+        "mode": "act",
+        "profile": profile,
+        "evictionHard": {"memory.available": f"{LINE_MIB}Mi"},
+        "evictionPressureTransitionPeriod": "1s",
+        "workloads": {
+            name: {"priority": priority, "request": {"memory": REQUESTS[name]}}
+            for name, priority in IMPORTANCE[profile].items()
+        },
+        "sources": {
+            "memory": {"cgroup": f"/{cgroup.name}"},
+            "intervalSeconds": 1,
+            "runtimes": {
+                "docker": {"enabled": False},
+                "cgroup": {"parent": f"/{cgroup.name}"},
+            },
+        },
+    }
+
+
+def the_greedy_one_goes(node: Node, cgroup: Any, folder: Path) -> None:
+    """And nobody else, once, and the machine has memory again."""
+    with workloads(cgroup, folder, APPETITES) as running:
+        node.until("all are seen", lambda: all(node.pod(name) for name in APPETITES))
+        for workload in running.values():
+            workload.begin()
+        node.until("one is evicted", lambda: node.hears.events("Evicted"))
+        node.until("it has gone", lambda: not running["greedy"].lives)
+        node.until("memory is back", lambda: node.available() >= LINE_MIB * MIB)
+        node.until("the condition clears", lambda: node.hears.events("NodeHasSufficientMemory"))
+        node.looks_on()
+        (evicted,) = node.hears.events("Evicted")
+        assert evicted["data"]["pod"]["name"] == "greedy"
+        assert evicted["data"]["signal"] == "memory.available"
+        assert [name for name, workload in running.items() if not workload.lives] == ["greedy"]
+        assert not node.hears.events("SystemOOM")
+        assert not any(running[name].end() for name in APPETITES if name != "greedy")
+        assert len(running["greedy"].end()) == 1
+
+
+@pytest.mark.parametrize("profile", IMPORTANCE)
+def test_separate_workers_take_the_right_workload(
+    profile: str, capped_cgroup: Any, tmp_path: Path
+) -> None:
+    """Five processes and a broker: one workload gets SIGTERM once, the signal recovers."""
+    node = Node(folder=tmp_path, settings=settings(profile, capped_cgroup))
+    with node.separate():
+        the_greedy_one_goes(node, capped_cgroup, tmp_path)
+
+
+@pytest.mark.parametrize("profile", IMPORTANCE)
+def test_one_process_takes_the_right_workload(
+    profile: str, capped_cgroup: Any, tmp_path: Path
+) -> None:
+    """The same with `evictd up` and the broker that it owns."""
+    node = Node(folder=tmp_path, settings=settings(profile, capped_cgroup))
+    with node.joined():
+        the_greedy_one_goes(node, capped_cgroup, tmp_path)
