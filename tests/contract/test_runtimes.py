@@ -26,7 +26,7 @@ class FakeBench:
 
     async def start(self, name: str, *, deaf: bool = False, protected: bool = False) -> None:
         pod = Pod(namespace="shop", name=name, uid="", protected=protected)
-        self.runtime.start(pod, stops_in_seconds=None if deaf else 0.0)
+        self.runtime.begin(pod, stops_in_seconds=None if deaf else 0.0)
 
     async def end(self, name: str) -> None:
         self.runtime.end("shop", name)

@@ -1,8 +1,8 @@
-"""What evictd needs of whatever runs workloads: list them, hear of changes, stop one.
+"""What evictd needs of whatever runs workloads: list them, hear of changes, stop and start one.
 
-The collector lists, the responder lists and stops; neither knows which runtime it speaks to. A
-runtime decides nothing about pressure: it only refuses, last, what must never be stopped. [design,
-law 9]
+The collector lists, the responder lists, stops and starts; neither knows which runtime it speaks
+to. A runtime decides nothing about pressure: it only refuses, last, what must never be stopped.
+[design, law 9]
 """
 
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from uuid import UUID, uuid5
 
 from msgspec import Struct
 
-from evictd.core.duty.outcomes import StopOutcome
+from evictd.core.duty.outcomes import StartOutcome, StopOutcome
 from evictd_schemas import Pod, PodReference, StepOutcome
 
 LIVES = UUID("6f1c1f0e-4a0b-5d0e-9d53-0d0c7a2f6b10")
@@ -101,6 +101,14 @@ class Runtime(Protocol):
         again immediately before the first signal. A second call for the same workload while the
         first runs shortens the wait to the smaller grace; both calls then tell the same end. Never
         raises for what a runtime can answer: every end is a value.
+        """
+        ...
+
+    async def start(self, namespace: str, name: str, runtime_id: str) -> StartOutcome:
+        """Bring back what was stopped, as it was: the same `runtime_id`, which then lives another
+        life under another uid.
+
+        What runs under that name already is left alone. Never raises for what a runtime can answer.
         """
         ...
 

@@ -12,7 +12,7 @@ from uuid import UUID, uuid5
 
 import anyio
 
-from evictd.core.duty.outcomes import StopOutcome, StopResult
+from evictd.core.duty.outcomes import StartOutcome, StartResult, StopOutcome, StopResult
 from evictd.core.moments import Now
 from evictd.runtimes import Change, ChangeKind, Listing, Workload
 from evictd_schemas import (
@@ -148,19 +148,25 @@ class SimulatedMachine:
             result=StopResult.GONE, why="SIGKILL after the grace" if killed else "SIGTERM"
         )
 
-    def start(self, namespace: str, name: str) -> bool:
-        """Begin the next life of a workload that was stopped; False when there is none to start."""
+    async def start(self, namespace: str, name: str, runtime_id: str) -> StartOutcome:
+        """The next life of a workload that was stopped. [Runtime.start]"""
+        del runtime_id
         for workload in self.workloads:
-            if (workload.namespace, workload.name) == (namespace, name) and workload.stopped:
-                workload.life += 1
-                workload.stopped = False
-                workload.started_at_seconds = None
-                self._changed()
-                return True
-        return False
+            if (workload.namespace, workload.name) == (namespace, name):
+                return self._started(workload)
+        return StartOutcome(result=StartResult.NOT_FOUND, why="there is no such workload")
 
     async def close(self) -> None:
         """Nothing to give back."""
+
+    def _started(self, workload: SimulatedWorkload) -> StartOutcome:
+        if not workload.stopped:
+            return StartOutcome(result=StartResult.RUNNING)
+        workload.life += 1
+        workload.stopped = False
+        workload.started_at_seconds = None
+        self._changed()
+        return StartOutcome(result=StartResult.STARTED)
 
     def _changed(self) -> None:
         if self._changes is not None:

@@ -11,7 +11,7 @@ from itertools import count
 import anyio
 from msgspec import structs
 
-from evictd.core.duty.outcomes import StopOutcome, StopResult
+from evictd.core.duty.outcomes import StartOutcome, StartResult, StopOutcome, StopResult
 from evictd.runtimes import Change, ChangeKind, Listing, Workload, life_uid
 from evictd_schemas import Pod, PodReference
 
@@ -19,6 +19,8 @@ OWN_GRACE_SECONDS = 10
 """Grace of a workload whose pod says nothing."""
 HINTS_MAX = 1_000
 """Hints waiting for one watcher; beyond it the oldest are dropped, as they are only hints."""
+ENDED_MAX = 1_000
+"""Ended workloads that can be started again; beyond it the oldest are as good as removed."""
 
 
 class _Life:
@@ -39,22 +41,25 @@ class _Life:
 
 
 class FakeRuntime:
-    """A `Runtime`. Everything it was asked to stop is in `stops`, in the order of the calls."""
+    """A `Runtime`. What it was asked to stop is in `stops`, what to start in `starts`, in the order
+    of the calls."""
 
     name = "fake"
 
     def __init__(self) -> None:
         self._lives: dict[tuple[str, str], _Life] = {}
+        self._ended_lives: dict[tuple[str, str], _Life] = {}
         self._starts = count(1)
         self._watchers: list[tuple[list[Change], anyio.Event]] = []
         self._closed = anyio.Event()
         self.stops: list[tuple[PodReference, int | None]] = []
+        self.starts: list[tuple[str, str]] = []
         self.failure: str | None = None
-        """While set, each stop fails with this reason."""
+        """While set, each stop and each start fails with this reason."""
         self.complete = True
         """False: listings say of themselves that something is missing."""
 
-    def start(
+    def begin(
         self, pod: Pod, *, stops_in_seconds: float | None = 0.0, uid: str | None = None
     ) -> PodReference:
         """Run a workload; of the same name again it is another life. Its `uid` is made here, unless
@@ -64,16 +69,24 @@ class FakeRuntime:
         pod = structs.replace(pod, uid=own_uid, runtime=self.name, runtime_id=runtime_id)
         life = _Life(Workload(pod=pod), stops_in_seconds)
         self._lives[pod.namespace, pod.name] = life
+        self._ended_lives.pop((pod.namespace, pod.name), None)
         self._hint(Change(kind=ChangeKind.STARTED, runtime_id=runtime_id))
         return life.workload.reference
 
     def end(self, namespace: str, name: str) -> None:
         """It ends by itself, or somebody else ends it."""
         life = self._lives.pop((namespace, name))
+        if len(self._ended_lives) >= ENDED_MAX:
+            self._ended_lives.pop(next(iter(self._ended_lives)))
+        self._ended_lives[namespace, name] = life
         life.over = True
         life.end_by(0.0)
         runtime_id = life.workload.pod.runtime_id
         self._hint(Change(kind=ChangeKind.ENDED, runtime_id=runtime_id))
+
+    def remove(self, namespace: str, name: str) -> None:
+        """What has ended is taken away: nobody can start it any more."""
+        del self._ended_lives[namespace, name]
 
     async def list(self) -> Listing:
         """What runs. [Runtime.list]"""
@@ -105,6 +118,20 @@ class FakeRuntime:
         if life.workload.pod.protected:
             return StopOutcome(result=StopResult.REFUSED, why="it is protected")
         return await self._ended(life, _grace(life.workload.pod, grace_seconds))
+
+    async def start(self, namespace: str, name: str, runtime_id: str) -> StartOutcome:
+        """What ended begins another life, as it was. [Runtime.start]"""
+        del runtime_id
+        self.starts.append((namespace, name))
+        if (namespace, name) in self._lives:
+            return StartOutcome(result=StartResult.RUNNING)
+        ended = self._ended_lives.get((namespace, name))
+        if ended is None:
+            return StartOutcome(result=StartResult.NOT_FOUND, why="it was removed")
+        if self.failure is not None:
+            return StartOutcome(result=StartResult.FAILED, why=self.failure)
+        self.begin(ended.workload.pod, stops_in_seconds=ended.stops_in_seconds)
+        return StartOutcome(result=StartResult.STARTED)
 
     async def close(self) -> None:
         """End the watchers. [Runtime.close]"""

@@ -16,7 +16,7 @@ from blockbuster import blockbuster_ctx
 
 from evictd.collector import Collector
 from evictd.collector.stalls import NoStalls
-from evictd.core.duty.outcomes import StopOutcome
+from evictd.core.duty.outcomes import StartOutcome, StopOutcome
 from evictd.core.observations import problems
 from evictd.runtimes import Change, ChangeKind, Listing, Whereabouts, Workload
 from evictd.shell.blocking import inline
@@ -149,6 +149,9 @@ class SaidRuntime:
 
     async def stop(self, pod: PodReference, grace_seconds: int | None) -> StopOutcome:
         raise AssertionError(f"a collector stopped {pod} within {grace_seconds}")
+
+    async def start(self, namespace: str, name: str, runtime_id: str) -> StartOutcome:
+        raise AssertionError(f"a collector started {namespace}/{name}, {runtime_id}")
 
     async def close(self) -> None:
         """Nothing to give back."""

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.looptime
 async def test_a_workload_is_stopped_reported_and_written_down() -> None:
     """Point of no return first, then the end with targetGone, then what is down."""
     machine = Machine()
-    web = machine.runtime.start(WEB, stops_in_seconds=2)
+    web = machine.runtime.begin(WEB, stops_in_seconds=2)
     async with machine.life():
         machine.say(eviction(web))
         await asyncio.sleep(1)
@@ -52,7 +52,7 @@ async def test_a_workload_is_stopped_reported_and_written_down() -> None:
 async def test_unless_the_node_acts_nothing_is_stopped(mode: Mode) -> None:
     """Whoever asked, and although the Eviction is not dry."""
     machine = Machine(mode=mode)
-    web = machine.runtime.start(WEB)
+    web = machine.runtime.begin(WEB)
     async with machine.life():
         machine.say(eviction(web))
         await asyncio.sleep(100)
@@ -66,7 +66,7 @@ async def test_unless_the_node_acts_nothing_is_stopped(mode: Mode) -> None:
 async def test_of_another_machines_workload_nothing_is_said() -> None:
     """Its runtimes do not list the uid."""
     machine = Machine()
-    machine.runtime.start(WEB)
+    machine.runtime.begin(WEB)
     stranger = PodReference(namespace="shop", name="web", uid="another")
     async with machine.life():
         machine.say(eviction(stranger))
@@ -78,8 +78,8 @@ async def test_of_another_machines_workload_nothing_is_said() -> None:
 async def test_a_hard_stop_does_not_wait_for_a_soft_one() -> None:
     """Two workloads, one of them deaf with a grace of ten minutes."""
     machine = Machine()
-    slow = machine.runtime.start(Pod(namespace="shop", name="slow", uid=""), stops_in_seconds=None)
-    web = machine.runtime.start(WEB)
+    slow = machine.runtime.begin(Pod(namespace="shop", name="slow", uid=""), stops_in_seconds=None)
+    web = machine.runtime.begin(WEB)
     async with machine.life():
         machine.say(eviction(slow, name="slow-1", grace=600), topic("slow-1"))
         await asyncio.sleep(10)
@@ -92,7 +92,7 @@ async def test_a_hard_stop_does_not_wait_for_a_soft_one() -> None:
 async def test_a_smaller_grace_shortens_the_stop_that_runs() -> None:
     """The same Eviction becomes hard while the soft stop is waiting."""
     machine = Machine()
-    web = machine.runtime.start(WEB, stops_in_seconds=None)
+    web = machine.runtime.begin(WEB, stops_in_seconds=None)
     async with machine.life():
         machine.say(eviction(web, grace=600))
         await asyncio.sleep(60)
@@ -108,7 +108,7 @@ async def test_a_kill_in_the_middle_of_a_stop_is_taken_up_again_and_ends_once() 
     """The journal's row says stop again with what was left of the grace at the last heartbeat, and
     the Eviction on the bus with what is left now: the grace is not given twice."""
     machine = Machine()
-    web = machine.runtime.start(WEB, stops_in_seconds=None)
+    web = machine.runtime.begin(WEB, stops_in_seconds=None)
     async with machine.life():
         machine.say(eviction(web, grace=600))
         await asyncio.sleep(400)
@@ -126,7 +126,7 @@ async def test_a_stop_left_in_the_journal_is_not_carried_out_on_a_node_that_no_l
 ):
     """The mode is looked at last, for each stop."""
     machine = Machine()
-    web = machine.runtime.start(WEB, stops_in_seconds=None)
+    web = machine.runtime.begin(WEB, stops_in_seconds=None)
     async with machine.life():
         machine.say(eviction(web, grace=600))
         await asyncio.sleep(5)
@@ -141,7 +141,7 @@ async def test_a_stop_left_in_the_journal_is_not_carried_out_on_a_node_that_no_l
 async def test_a_target_that_went_while_the_responder_was_down_is_reported_as_gone() -> None:
     """Also when the Eviction is only known from the journal."""
     machine = Machine()
-    web = machine.runtime.start(WEB, stops_in_seconds=None)
+    web = machine.runtime.begin(WEB, stops_in_seconds=None)
     async with machine.life():
         machine.say(eviction(web, grace=600))
         await asyncio.sleep(5)
@@ -155,12 +155,12 @@ async def test_a_target_that_went_while_the_responder_was_down_is_reported_as_go
 async def test_a_restart_after_the_end_says_nothing_twice() -> None:
     """What the bus already holds is not published again, and nothing is stopped again."""
     machine = Machine()
-    web = machine.runtime.start(WEB)
+    web = machine.runtime.begin(WEB)
     async with machine.life():
         machine.say(eviction(web))
         await asyncio.sleep(1)
     said = len(machine.heard)
-    again = machine.runtime.start(WEB)
+    again = machine.runtime.begin(WEB)
     async with machine.life():
         await asyncio.sleep(100)
     assert len(machine.heard) == said
@@ -171,7 +171,7 @@ async def test_a_restart_after_the_end_says_nothing_twice() -> None:
 async def test_an_eviction_collected_while_the_responder_was_down_is_forgotten() -> None:
     """An authoritative list that does not name it ends the duty; the report goes."""
     machine = Machine()
-    web = machine.runtime.start(WEB)
+    web = machine.runtime.begin(WEB)
     async with machine.life():
         machine.say(eviction(web))
         await asyncio.sleep(1)
@@ -186,7 +186,7 @@ async def test_an_eviction_collected_while_the_responder_was_down_is_forgotten()
 async def test_a_stop_that_fails_is_tried_again_and_stays_visible() -> None:
     """With attempts and the reason, until it works."""
     machine = Machine()
-    web = machine.runtime.start(WEB)
+    web = machine.runtime.begin(WEB)
     machine.runtime.failure = "the engine hangs"
     async with machine.life():
         machine.say(eviction(web))
@@ -216,7 +216,7 @@ class Hung(FakeRuntime):
 async def test_a_runtime_that_hangs_never_holds_up_another() -> None:
     """Neither when looking nor, after a restart, when stopping."""
     machine = Machine(Hung(), fake := FakeRuntime())
-    web = fake.start(WEB, stops_in_seconds=5)
+    web = fake.begin(WEB, stops_in_seconds=5)
     async with machine.life():
         machine.say(eviction(web))
         await asyncio.sleep(1)
@@ -229,7 +229,7 @@ async def test_a_runtime_that_hangs_never_holds_up_another() -> None:
 async def test_a_wrong_eviction_is_answered_once_and_changes_nothing() -> None:
     """The responder is the judge of this topic."""
     machine = Machine()
-    web = machine.runtime.start(WEB)
+    web = machine.runtime.begin(WEB)
     async with machine.life():
         machine.say(eviction(web, name="another"))
         machine.say(eviction(web, name="another"))
@@ -247,7 +247,7 @@ async def test_a_wrong_eviction_is_answered_once_and_changes_nothing() -> None:
 async def test_state_and_effects_survive_the_journals_own_text() -> None:
     """Every row that is written can be read."""
     machine = Machine()
-    web = machine.runtime.start(WEB, stops_in_seconds=50)
+    web = machine.runtime.begin(WEB, stops_in_seconds=50)
     codec: Codec[Duty, Effect] = Codec(Duty, Effect)
     async with machine.life():
         machine.say(eviction(web))

@@ -4,12 +4,12 @@
 - `response`: the step of the responder that stops through evictd's own runtimes
 - `errand`: the evictor's orders
 - `imperative`: one sync of the protocol's default responder, which asks an eviction endpoint
-- `outcomes`: how a stop ended
+- `outcomes`: how a stop or a start ended
 
 It knows neither runtimes nor the bus beyond naming topics.
 """
 
-from evictd.core.duty.outcomes import StopOutcome, StopResult
+from evictd.core.duty.outcomes import StartOutcome, StartResult, StopOutcome, StopResult
 from evictd.core.duty.response import forbidden, respond
 from evictd.core.duty.state import Assigned, Duty, Effect, Given, Listed, Look, Phase, StopEnded
 
@@ -21,6 +21,8 @@ __all__ = [
     "Listed",
     "Look",
     "Phase",
+    "StartOutcome",
+    "StartResult",
     "StopEnded",
     "StopOutcome",
     "StopResult",

@@ -1,4 +1,4 @@
-"""How a stop ended, as a value: what a runtime answers and what the duty decides on.
+"""How a stop or a start ended, as a value: what a runtime answers and what the duty decides on.
 
 It knows no runtime: an engine, a cgroup and a fake answer in the same words.
 """
@@ -33,3 +33,30 @@ class StopOutcome(Struct, frozen=True, kw_only=True):
     def ended(self) -> bool:
         """Whether this life of the workload is over, whoever ended it."""
         return self.result in {StopResult.GONE, StopResult.NOT_FOUND, StopResult.OTHER_UID}
+
+
+class StartResult(StrEnum):
+    """The end of one attempt to bring a workload back. The first two say that it runs."""
+
+    STARTED = "started"
+    """It was started, and the runtime has confirmed that it runs."""
+    RUNNING = "running already"
+    """Somebody else has started it, or its like of the same name."""
+    NOT_FOUND = "not found"
+    """It was removed meanwhile: there is nothing to start."""
+    REFUSED = "refused"
+    """The runtime cannot start it at all."""
+    FAILED = "failed"
+    """The runtime tried, or could not be reached."""
+
+
+class StartOutcome(Struct, frozen=True, kw_only=True):
+    """`why` is a sentence for people."""
+
+    result: StartResult
+    why: str = ""
+
+    @property
+    def runs(self) -> bool:
+        """Whether the workload runs now, whoever started it."""
+        return self.result in {StartResult.STARTED, StartResult.RUNNING}

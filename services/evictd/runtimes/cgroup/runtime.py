@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 from msgspec import Struct, structs
 
-from evictd.core.duty.outcomes import StopOutcome, StopResult
+from evictd.core.duty.outcomes import StartOutcome, StartResult, StopOutcome, StopResult
 from evictd.runtimes import hierarchies
 from evictd.runtimes.cgroup import group as groups
 from evictd.runtimes.cgroup import owners
@@ -104,6 +104,17 @@ class CgroupRuntime:
             return await ending.carry_out(grace)
         finally:
             del self._endings[pod.name]
+
+    async def start(self, namespace: str, name: str, runtime_id: str) -> StartOutcome:
+        """Processes have no memory of how they were started. [Runtime.start]"""
+        del runtime_id
+        if namespace != self.namespace or segment_problem(name) is not None:
+            return StartOutcome(result=StartResult.NOT_FOUND, why="it is no group of this parent")
+        listing = await self.list()
+        if any(found.pod.name == name for found in listing.workloads):
+            return StartOutcome(result=StartResult.RUNNING)
+        why = "a control group cannot be started; whoever started it has to"
+        return StartOutcome(result=StartResult.REFUSED, why=why)
 
     async def close(self) -> None:
         """End the watch. [Runtime.close]"""

@@ -30,7 +30,8 @@ INSPECT_SECONDS = 2.0
 """Of one container: a hung one must not delay the others."""
 STOP_MARGIN_SECONDS = 15.0
 """Beyond the grace: the engine's own SIGKILL and clean-up."""
-
+START_SECONDS = 30.0
+"""Networks, mounts and the first process; nothing is pulled."""
 PRUNE_SECONDS = 120.0
 """Deleting thousands of layers on a slow card; whoever ordered it has a deadline of its own."""
 SUMMARY_KEYS = ("Id", "Names", "Labels", "State")
@@ -86,6 +87,13 @@ class Engine:
 
         await self._bounded(
             f"stop of container {container_id[:12]}", wait_seconds + STOP_MARGIN_SECONDS, ask
+        )
+
+    async def start(self, container_id: str) -> None:
+        """Start it again as it was made. Returns when its first process runs, or ran already."""
+        container = self._connected().containers.container(container_id)
+        await self._bounded(
+            f"start of container {container_id[:12]}", START_SECONDS, container.start
         )
 
     async def prune_dangling_images(self) -> int:

@@ -22,7 +22,8 @@ KNOWN = (PRIORITY, PROTECT, RESTORE, DEPENDS_ON, GROUP, RESPONDERS, ROLE)
 
 PRIORITIES = {"low": -1000, "normal": 0, "high": 1000}
 """Words for people who do not want to think of numbers; greater stays longer."""
-RESTORES = ("auto", "never")
+NEVER = "never"
+RESTORES = ("auto", NEVER)
 SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "": True} | dict.fromkeys(
     ("false", "no", "off", "0"), False
 )

@@ -62,9 +62,14 @@ def _name(summary: Summary, replicas: Mapping[tuple[str, str] | None, int]) -> N
 def _service(labels: Mapping[str, str]) -> tuple[str, str] | None:
     """Project and service, None for what Compose did not start as a service."""
     project, name = labels.get(PROJECT), labels.get(SERVICE)
-    if not project or not name or labels.get(ONE_OFF, "False").lower() == "true":
+    if not project or not name or one_off(labels):
         return None
     return project, name
+
+
+def one_off(labels: Mapping[str, str]) -> bool:
+    """Whether it is a `compose run`: somebody waits for its end."""
+    return labels.get(ONE_OFF, "False").lower() == "true"
 
 
 def dependencies(labels: Mapping[str, str], namespace: str) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def pod(
         labels=container.labels,
         group=wanted.group,
         depends_on=tuple(dict.fromkeys(depends_on)),
-        restore=wanted.restore,
+        restore=labels.NEVER if naming.one_off(container.labels) else wanted.restore,
         requests=_requests(container.host_config),
         limits=_limits(container.host_config),
         eviction_responders=wanted.responders,

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import anyio
 from msgspec import Struct, structs
 
-from evictd.core.duty.outcomes import StopOutcome, StopResult
+from evictd.core.duty.outcomes import StartOutcome, StartResult, StopOutcome, StopResult
 from evictd.core.errors import PeerError
 from evictd.runtimes import hierarchies
 from evictd.runtimes.docker import cgroups, naming, ownership, pods
@@ -138,6 +138,20 @@ class DockerRuntime:
         except PeerError as error:
             return StopOutcome(result=StopResult.FAILED, why=str(error))
 
+    async def start(self, namespace: str, name: str, runtime_id: str) -> StartOutcome:
+        """The very container that was stopped. One that was made anew under its name is whoever's
+        who made it. [Runtime.start]"""
+        try:
+            container = await self._engine.inspect(runtime_id) if runtime_id else None
+            if container is None:
+                return await self._replaced(Name(namespace=namespace, name=name))
+            if container.state.running:
+                return StartOutcome(result=StartResult.RUNNING)
+            await self._engine.start(container.id)
+            return await self._begun(container.id)
+        except PeerError as error:
+            return StartOutcome(result=StartResult.FAILED, why=str(error))
+
     @property
     def reclaim_steps(self) -> frozenset[str]:
         """What the engine itself can give back without touching a container. [Reclaimer]"""
@@ -164,10 +178,27 @@ class DockerRuntime:
         """As it was listed before, though its name may have changed since; else by the name."""
         container_id = self._container_ids.get(pod)
         if container_id is None:
-            names = naming.names(await self._engine.containers())
-            wanted = Name(namespace=pod.namespace, name=pod.name)
-            container_id = next((number for number, name in names.items() if name == wanted), None)
-        return None if container_id is None else await self._engine.inspect(container_id)
+            return await self._named(Name(namespace=pod.namespace, name=pod.name))
+        return await self._engine.inspect(container_id)
+
+    async def _named(self, wanted: Name) -> Inspected | None:
+        names = naming.names(await self._engine.containers())
+        found = next((number for number, name in names.items() if name == wanted), None)
+        return None if found is None else await self._engine.inspect(found)
+
+    async def _replaced(self, name: Name) -> StartOutcome:
+        """The container is no more: does another one run under its name?"""
+        other = await self._named(name)
+        if other is not None and other.state.running:
+            return StartOutcome(result=StartResult.RUNNING)
+        return StartOutcome(result=StartResult.NOT_FOUND, why="its container was removed")
+
+    async def _begun(self, container_id: str) -> StartOutcome:
+        container = await self._engine.inspect(container_id)
+        if container is not None and container.state.running:
+            return StartOutcome(result=StartResult.STARTED)
+        ended = "removed" if container is None else f"exit code {container.state.exit_code}"
+        return StartOutcome(result=StartResult.FAILED, why=f"it ended at once: {ended}")
 
     async def _refusal(self, pod: PodReference, container: Inspected) -> str | None:
         """Protected and managed by others, from the inspection of this moment."""
