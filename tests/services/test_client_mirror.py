@@ -112,7 +112,10 @@ def test_asking_and_taking_back_is_publishing_and_clearing(bus: Router, attached
 @pytest.mark.looptime
 async def test_changes_come_in_order_events_too(bus: Router, attached: Mirror) -> None:
     event = topics.EVENT.at(NODE, worker="controller", reason="Evicted")
-    text = b'{"id":"1","source":"s","type":"evictd.Evicted.v1","time":"2026-01-01T00:00:00Z","data":{}}'
+    text = (
+        b'{"id":"1","source":"s","type":"evictd.Evicted.v1","time":"2026-01-01T00:00:00Z",'
+        b'"data":{}}'
+    )
     seen: list[tuple[str, bool]] = []
 
     async def read() -> None:

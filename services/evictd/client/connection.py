@@ -1,5 +1,6 @@
 """Connecting a mirror: one reader's link, which goes on through every loss of the broker."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -30,13 +31,15 @@ async def connect(
     link = Link(router, where)
     mirror = Mirror(router, node)
     router.attach(mirror)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(link.run)
+    running = asyncio.create_task(link.run())
+    try:
         with anyio.move_on_after(seconds):
             await mirror.complete()
-        complete = link.connected.is_set()
-        if complete:
-            yield mirror
-        tasks.cancel_scope.cancel()
-    if not complete:
-        raise PeerError(f"no broker at {where.url}: {link.problem or 'it does not answer'}")
+        if not link.connected.is_set():
+            reason = link.problem or "it does not answer"
+            raise PeerError(f"no broker at {where.url}: {reason}")
+        yield mirror
+    finally:
+        link.stop()
+        await asyncio.wait([running])
+    running.result()

@@ -52,6 +52,8 @@ class Inbox(Generic[G]):
     def wake_at(self, key: str, boot_seconds: float) -> None:
         """Feed `Tick` to the key then; an earlier wish of the key is forgotten."""
         self.forget_timer(key)
+        if self._closed:
+            return
         rest_seconds = max(0.0, boot_seconds - self._clock.now().boot_seconds)
         loop = asyncio.get_running_loop()
         if rest_seconds > TIMER_RECHECK_SECONDS:

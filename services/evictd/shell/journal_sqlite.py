@@ -126,19 +126,25 @@ class SqliteJournal(Generic[S, E]):
         await self._written()
 
     def note(self, marks: Mapping[str, Mark | None], epoch: int | None = None) -> None:
-        """Write this with the next commit or soon: what the broker has confirmed, our epoch."""
+        """Write this too, without being waited for: what the broker has confirmed, our epoch."""
         self._marks.update(marks)
         self._epoch = self._epoch if epoch is None else epoch
+        if self._marks or self._epoch is not None:
+            self._set_writing()
 
-    async def _written(self) -> None:
-        """Wait for what waits now, a moment."""
+    def _set_writing(self) -> asyncio.Task[None]:
         if self._behind_since is None:
             self._behind_since = time.monotonic()
         if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write())
-        await asyncio.wait([self._writing], timeout=COMMIT_SECONDS)
-        if self._writing.done():
-            self._writing.result()  # what is not the disk's fault is a bug of ours and is raised
+        return self._writing
+
+    async def _written(self) -> None:
+        """Wait for what waits now, a moment."""
+        writing = self._set_writing()
+        await asyncio.wait([writing], timeout=COMMIT_SECONDS)
+        if writing.done():
+            writing.result()  # what is not the disk's fault is a bug of ours and is raised
 
     async def _write(self) -> None:
         """Until nothing waits. What could not be written waits again, under what is newer."""
@@ -197,8 +203,6 @@ class SqliteJournal(Generic[S, E]):
                 await self._in_thread(self._store.checkpoint, self._keeper)
                 for key in ended:
                     self._ended.pop(key, None)
-            if self._marks or self._epoch is not None:
-                await self._written()
 
     async def _in_thread(
         self, function: Callable[[], T], threads: ThreadPoolExecutor | None = None
