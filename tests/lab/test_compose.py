@@ -173,7 +173,11 @@ def fill(docker_engine: Any) -> Iterator[Callable[..., None]]:
 
     def start(name: str, *, mebibytes: int, priority: str) -> None:
         names.append(name)
-        hog = f"held = bytearray({mebibytes} << 20)\nimport threading\nthreading.Event().wait()"
+        hog = f"""if True:
+            import signal
+            signal.signal(signal.SIGTERM, lambda *_: exit())
+            held = bytearray({mebibytes} << 20)
+            signal.pause()"""
         docker_engine.docker(
             *("run", "--detach", "--network=none", f"--name={name}"),
             *(f"--label=evictd.priority={priority}", docker_engine.image, "python3", "-c", hog),

@@ -5,6 +5,7 @@ every other one with 403. One request a connection, so that none slips past behi
 """
 
 import re
+import signal
 import socket
 import sys
 import threading
@@ -18,7 +19,8 @@ REFUSED = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n
 
 
 def main() -> None:
-    """Serve until ended."""
+    """Serve until SIGTERM, which the first process of a container ignores unless told."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     given = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:])
     allowed = {
         name.removeprefix("allow"): re.compile(expression)
