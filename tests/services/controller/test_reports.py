@@ -61,13 +61,14 @@ async def test_a_heartbeat_is_clamped_between_start_and_now(bench: Bench) -> Non
     assert eviction is not None
     entry = eviction.status.responders[0]
     assert entry.heartbeat_time == entry.start_time
+    await bench.after(21)
     await bench.report(DRAIN, heartbeatTime=bench.time(20))
     eviction = bench.eviction()
     assert eviction is not None
     entry = eviction.status.responders[0]
     assert entry.start_time is not None
     assert entry.heartbeat_time is not None
-    assert (entry.heartbeat_time - entry.start_time).total_seconds() == 100
+    assert (entry.heartbeat_time - entry.start_time).total_seconds() == 121
 
 
 async def test_a_report_from_the_future_is_rejected(bench: Bench) -> None:
@@ -236,3 +237,39 @@ async def test_a_newer_wish_does_not_wait_for_that_pause(bench: Bench) -> None:
     await bench.after(2)
     await bench.request(name="hard", requester="evictd.io/node-pressure", type="Hard")
     assert bench.states("pod-2-web") == {DEFAULT: "Active"}
+
+
+async def test_hasty_signs_of_life_are_published_at_most_every_twenty_seconds(
+    bench: Bench,
+) -> None:
+    await bench.begin()
+    await bench.observe(drained(heartbeatDeadlineSeconds=30))
+    await bench.request()
+    revisions = []
+    for number in range(100):
+        await bench.report(DRAIN, message=f"{number} %")
+        eviction = bench.eviction()
+        assert eviction is not None
+        revisions.append(eviction.rev)
+        await bench.after(0.5)
+    assert len(set(revisions)) == 3
+    await bench.after(28)
+    assert bench.states()[DRAIN] == "Active", "signs that are held back count all the same"
+    eviction = bench.eviction()
+    assert eviction is not None
+    assert eviction.status.responders[0].message == "99 %"
+    await bench.after(2)
+    assert bench.states()[DRAIN] == "Interrupted"
+
+
+async def test_a_completion_is_never_held_back(bench: Bench) -> None:
+    await bench.begin()
+    await bench.observe(drained())
+    await bench.request()
+    await bench.report(DRAIN, message="begun")
+    await bench.report(DRAIN, pointOfNoReturn=True, message="deleting")
+    eviction = bench.eviction()
+    assert eviction is not None
+    assert eviction.status.responders[0].point_of_no_return
+    await bench.report(DRAIN, completionTime=bench.time(), message="done")
+    assert bench.states() == {DRAIN: "Completed", DEFAULT: "Active"}

@@ -49,7 +49,8 @@ class Finish(Struct, frozen=True, kw_only=True):
 class Run(Struct, frozen=True, kw_only=True):
     """What is remembered of the chain that runs, beside what the Eviction itself tells.
 
-    `terms`: deadlines of its responders, fixed with the chain. `reports`: the newest of each.
+    `terms`: deadlines of its responders, fixed with the chain. `reports`: the newest of each;
+    `signs`: the last sign of life that they gave; `merged_times`: when they were last published.
     `left_times`: when one lost its turn. `lost_times`: when one was reported lost. `stale`: the
     sign of life after which a responder was last called stale.
     """
@@ -58,6 +59,8 @@ class Run(Struct, frozen=True, kw_only=True):
     terms: dict[str, Terms] = {}
     heartbeat_seconds: dict[str, float] = {}
     reports: dict[str, Report] = {}
+    signs: dict[str, Timestamp] = {}
+    merged_times: dict[str, Timestamp] = {}
     left_times: dict[str, Timestamp] = {}
     lost_times: dict[str, Timestamp] = {}
     dry_able: tuple[str, ...] = ()

@@ -15,6 +15,7 @@ from evictd.core.protocol.case import (
     Case,
     Finish,
     Held,
+    eviction_of,
     of_kind,
     stamp,
     taking_part,
@@ -34,6 +35,7 @@ from evictd.core.protocol.patience import (
 )
 from evictd.core.protocol.progression import Step, Target, forced, progress
 from evictd.core.protocol.relevance import relevant
+from evictd.core.protocol.reports import last_sign, merged
 from evictd.core.protocol.requesters import merge
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, FINAL_STATES, Cause, State
 from evictd.core.protocol.wishes import Wish, told, wish_of
@@ -66,6 +68,8 @@ def sync_eviction(rules: ControllerRules, case: Case, eviction: Eviction, now: N
     """The case after one sync of an Eviction; one that has ended stays as it is."""
     if eviction_finished(eviction.status.conditions):
         return case
+    case = merged(rules.policy, case, eviction, now)
+    eviction = eviction_of(case, eviction.metadata.uid)
     text = validation.invalid_eviction(
         rules.policy, eviction.spec.target, case.pod, duplicate=_duplicate(case, eviction)
     )
@@ -261,7 +265,7 @@ def with_staleness(rules: ControllerRules, case: Case, eviction: Eviction, now: 
     entry = chain.active_entry(eviction.status)
     if entry is None or case.over or rules.silence_from_boot_seconds is None:
         return case
-    time, last = stale_time(case, entry), entry.heartbeat_time or entry.start_time
+    time, last = stale_time(case, entry), last_sign(case, entry)
     if time is None or last is None or now.utc < time or case.run.stale == (entry.name, last):
         return case
     return structs.replace(case, run=structs.replace(case.run, stale=(entry.name, last)))

@@ -46,7 +46,7 @@ def taken(rules: ControllerRules, case: Case, given: Given, now: Now) -> Case:
         case Sighted():
             return _sighted(rules, case, given)
         case Reported():
-            return reports.take(case, given, now)
+            return reports.take(rules.policy, case, given, now)
         case Registered():
             return _registered(case, given, now)
         case Recalled():

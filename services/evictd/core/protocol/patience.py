@@ -24,6 +24,7 @@ from evictd.core.protocol.progression import (
     silence_limit,
 )
 from evictd.core.protocol.relevance import relevant
+from evictd.core.protocol.reports import last_sign, merge_time
 from evictd.core.protocol.vocabulary import (
     DEFAULT_RESPONDER,
     Cause,
@@ -65,8 +66,12 @@ def limit_of(
     rules: ControllerRules, case: Case, eviction: Eviction, now: Now, entry: ResponderStatus
 ) -> Limit:
     """Until when this entry may stay Active. A deadline that was written counts as written."""
+    sign = case.run.signs.get(entry.name)
+    held_back = sign is not None and sign != entry.heartbeat_time
+    if held_back:
+        entry = structs.replace(entry, heartbeat_time=sign)
     limit = silence_limit(entry, terms_of(case, entry.name))
-    if entry.deadline_time is not None:
+    if entry.deadline_time is not None and not held_back:
         limit = structs.replace(limit, time=entry.deadline_time)
     if limit.time is not None and not eviction.status.dry_run:
         limit = structs.replace(limit, time=max(limit.time, _silence_from(rules, now)))
@@ -90,7 +95,7 @@ def basis(case: Case, eviction: Eviction) -> datetime | None:
 
 def stale_time(case: Case, entry: ResponderStatus) -> datetime | None:
     """When an Active responder counts as stale."""
-    last = entry.heartbeat_time or entry.start_time
+    last = last_sign(case, entry)
     if last is None:
         return None
     beat = case.run.heartbeat_seconds.get(entry.name, HEARTBEAT_SECONDS)
@@ -142,6 +147,9 @@ def _running_moments(
     entry = active_entry(eviction.status)
     if entry is None:
         return
+    held_back = merge_time(rules.policy, case, eviction)
+    if held_back is not None:
+        yield held_back
     if case.over:
         time = deferral_end(entry, basis(case, eviction))
     else:

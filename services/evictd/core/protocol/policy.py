@@ -14,6 +14,8 @@ COLLECTION_SECONDS = 60.0
 """A finished Eviction outlives its last request by this, so that subscribers see the end."""
 FINISHED_KEPT_MAX = 5
 """Finished Evictions kept for one target while its requests stand; older ones are collected."""
+REPORT_PAUSE_SECONDS = 20.0
+"""Mere signs of life of one responder are published no oftener. [eviction-request-api 8]"""
 
 
 class Policy(Struct, frozen=True, kw_only=True):
@@ -41,6 +43,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     collection_seconds: float = 0.0
     collects_running: bool = True
     finished_kept_max: int | None = None
+    report_pause_seconds: float = 0.0
 
 
 UPSTREAM = Policy()
@@ -59,5 +62,6 @@ EVICTD = Policy(
     collection_seconds=COLLECTION_SECONDS,
     collects_running=False,
     finished_kept_max=FINISHED_KEPT_MAX,
+    report_pause_seconds=REPORT_PAUSE_SECONDS,
 )
 """This controller. [contract 3]"""

@@ -86,12 +86,12 @@ class Step(Struct, frozen=True, kw_only=True):
 
 def silence_limit(entry: ResponderStatus, terms: Terms = UPSTREAM_TERMS) -> Limit:
     """How long it may stay silent, counted from its last sign of life, which is first its start."""
+    if entry.heartbeat_time is not None:
+        return Limit(time=entry.heartbeat_time + timedelta(seconds=terms.heartbeat_seconds))
     if entry.start_time is None:
         return Limit(time=None, cause=Interruption.START_DEADLINE)
-    if entry.heartbeat_time is None:
-        time = entry.start_time + timedelta(seconds=terms.start_seconds)
-        return Limit(time=time, cause=Interruption.START_DEADLINE)
-    return Limit(time=entry.heartbeat_time + timedelta(seconds=terms.heartbeat_seconds))
+    time = entry.start_time + timedelta(seconds=terms.start_seconds)
+    return Limit(time=time, cause=Interruption.START_DEADLINE)
 
 
 def deferral_end(entry: ResponderStatus | None, basis: datetime | None) -> datetime | None:

@@ -1,11 +1,18 @@
 """Which Eviction of a target counts, and whether another may be made. [eviction-request-api 5.3]"""
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TypeAlias
 
 from evictd.core.protocol.conditions import NEVER, eviction_finished, holds, transition_time
 from evictd.core.protocol.vocabulary import ConditionType
 from evictd_schemas import Eviction
+
+Natural: TypeAlias = tuple[tuple[str, int], ...]
+
+_EVICTED = ConditionType.TARGET_EVICTED
+_NUMBERS = re.compile(r"([0-9]+)")
 
 
 def relevant(evictions: Sequence[Eviction]) -> tuple[Eviction | None, bool]:
@@ -24,19 +31,17 @@ def relevant(evictions: Sequence[Eviction]) -> tuple[Eviction | None, bool]:
     return failed, True
 
 
-_EVICTED = ConditionType.TARGET_EVICTED
+def natural(name: str) -> Natural:
+    """Order of names as people count: `pod-2-web` before `pod-10-web`."""
+    parts = _NUMBERS.split(name)
+    return tuple(zip(parts[::2], [int(number) for number in parts[1::2]] + [0], strict=True))
 
 
-def natural(name: str) -> tuple[int, str]:
-    """Order of names that differ in their number: `pod-2-web` before `pod-10-web`."""
-    return len(name), name
-
-
-def _created(eviction: Eviction) -> tuple[datetime, tuple[int, str]]:
+def _created(eviction: Eviction) -> tuple[datetime, Natural]:
     created = eviction.metadata.creation_timestamp
     return NEVER if created is None else created, natural(eviction.metadata.name)
 
 
-def _changed(eviction: Eviction, kind: str) -> tuple[datetime, tuple[int, str]]:
+def _changed(eviction: Eviction, kind: str) -> tuple[datetime, Natural]:
     changed = transition_time(eviction.status.conditions, kind)
     return changed, natural(eviction.metadata.name)

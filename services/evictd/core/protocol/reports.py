@@ -7,9 +7,10 @@ from msgspec import structs
 
 from evictd.core.moments import Now
 from evictd.core.protocol.case import Case, Run, stamp, with_eviction
-from evictd.core.protocol.chain import active, entry_of
+from evictd.core.protocol.chain import active, active_entry, entry_of
 from evictd.core.protocol.conditions import eviction_finished, transition_time
 from evictd.core.protocol.inputs import Reported
+from evictd.core.protocol.policy import Policy
 from evictd.core.protocol.progression import UPSTREAM_TERMS, silence_limit
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, ConditionType
 from evictd_schemas import Eviction, Report, ResponderStatus
@@ -43,33 +44,55 @@ def standing(case: Case, given: Reported, now: Now) -> Standing:
     return Standing.IGNORED if late or given.listed else Standing.REJECTED
 
 
-def take(case: Case, given: Reported, now: Now) -> Case:
-    """The case with the report merged into its entry; unchanged where it is not taken."""
+def take(policy: Policy, case: Case, given: Reported, now: Now) -> Case:
+    """The case with the report taken; unchanged where it is not, or says nothing new."""
     eviction = eviction_named(case, given.namespace, given.name)
     if eviction is None or standing(case, given, now) is not Standing.TAKEN:
         return case
-    if ahead(given.report, now):
+    entry = entry_of(eviction.status.responders, given.responder)
+    if ahead(given.report, now) or entry is None or entry.start_time is None:
         return case
     run = case.run if case.run.eviction_uid == eviction.metadata.uid else Run()
     report = structs.replace(given.report, epoch=0, rev=0)
-    entry = entry_of(eviction.status.responders, given.responder)
-    if entry is None or entry.start_time is None or run.reports.get(given.responder) == report:
+    if run.reports.get(entry.name) == report:
         return case
-    merged = _merged(entry, report, stamp(now), listed=given.listed)
-    gone = report.target_gone and given.responder == DEFAULT_RESPONDER
-    gone = gone and not eviction.status.dry_run
-    if gone and merged.completion_time is None:
-        merged = structs.replace(merged, completion_time=stamp(now))
-    if merged.heartbeat_time != entry.heartbeat_time:
-        terms = run.terms.get(entry.name, UPSTREAM_TERMS)
-        merged = structs.replace(merged, deadline_time=silence_limit(merged, terms).time)
     run = structs.replace(
         run,
         eviction_uid=eviction.metadata.uid,
-        reports={**run.reports, given.responder: report},
+        reports={**run.reports, entry.name: report},
+        signs=_signs(run, entry, report, now, listed=given.listed),
     )
+    gone = _gone(eviction, entry.name, report)
     case = structs.replace(case, run=run, reported_gone=case.reported_gone or gone)
-    return with_eviction(case, with_entry(eviction, merged))
+    return merged(policy, case, eviction, now)
+
+
+def merged(policy: Policy, case: Case, eviction: Eviction, now: Now) -> Case:
+    """The case with what the Active responder said written into its entry.
+
+    A mere sign of life is held back for a while, so that a hasty responder does not make hasty
+    readers; it counts all the same.
+    """
+    entry = active_entry(eviction.status)
+    if entry is None or (due := _due_time(policy, case, eviction, entry)) is None or due > now.utc:
+        return case
+    run = case.run
+    fresh = _entry(eviction, entry, run, stamp(now))
+    times = {**run.merged_times, entry.name: stamp(now)}
+    case = structs.replace(case, run=structs.replace(run, merged_times=times))
+    return with_eviction(case, with_entry(eviction, fresh))
+
+
+def merge_time(policy: Policy, case: Case, eviction: Eviction) -> datetime | None:
+    """When a report that is held back is to be published."""
+    entry = active_entry(eviction.status)
+    return None if entry is None else _due_time(policy, case, eviction, entry)
+
+
+def last_sign(case: Case, entry: ResponderStatus) -> datetime | None:
+    """The last sign of life of a responder, published or not; its start at first."""
+    known = (case.run.signs.get(entry.name), entry.heartbeat_time, entry.start_time)
+    return max((time for time in known if time is not None), default=None)
 
 
 def ahead(report: Report, now: Now) -> tuple[str, ...]:
@@ -95,23 +118,62 @@ def with_entry(eviction: Eviction, entry: ResponderStatus) -> Eviction:
     return structs.replace(eviction, status=structs.replace(eviction.status, responders=entries))
 
 
-def _merged(
-    entry: ResponderStatus, report: Report, now: datetime, *, listed: bool
-) -> ResponderStatus:
+def _due_time(
+    policy: Policy, case: Case, eviction: Eviction, entry: ResponderStatus
+) -> datetime | None:
+    """None where there is nothing to write."""
+    report, start = case.run.reports.get(entry.name), entry.start_time
+    if case.run.eviction_uid != eviction.metadata.uid or report is None or start is None:
+        return None
+    fresh = _entry(eviction, entry, case.run, start)
+    if fresh == entry:
+        return None
+    completed = fresh.completion_time != entry.completion_time
+    pressing = completed or fresh.point_of_no_return != entry.point_of_no_return
+    last = case.run.merged_times.get(entry.name)
+    if pressing or last is None:
+        return start
+    return last + timedelta(seconds=policy.report_pause_seconds)
+
+
+def _entry(eviction: Eviction, entry: ResponderStatus, run: Run, now: datetime) -> ResponderStatus:
     """Times go forward and never past now; completion and the point of no return stay."""
-    start = entry.start_time or now
-    heartbeat = _clamped(report.heartbeat_time, start, now)
-    if heartbeat is None and not listed:
-        heartbeat = max(now, start)
-    known = [time for time in (entry.heartbeat_time, heartbeat) if time is not None]
-    return structs.replace(
+    report, start = run.reports[entry.name], entry.start_time or now
+    heartbeat = run.signs.get(entry.name, entry.heartbeat_time)
+    completion = entry.completion_time or _clamped(report.completion_time, start, now)
+    if completion is None and _gone(eviction, entry.name, report):
+        completion = now
+    fresh = structs.replace(
         entry,
-        heartbeat_time=max(known, default=None),
+        heartbeat_time=heartbeat,
         expected_completion_time=report.expected_completion_time,
-        completion_time=entry.completion_time or _clamped(report.completion_time, start, now),
+        completion_time=completion,
         message=report.message,
         point_of_no_return=entry.point_of_no_return or report.point_of_no_return,
     )
+    if heartbeat == entry.heartbeat_time:
+        return fresh
+    terms = run.terms.get(entry.name, UPSTREAM_TERMS)
+    return structs.replace(fresh, deadline_time=silence_limit(fresh, terms).time)
+
+
+def _signs(
+    run: Run, entry: ResponderStatus, report: Report, now: Now, *, listed: bool
+) -> dict[str, datetime]:
+    """A report without a heartbeat is a sign of life when it comes, unless it came with a list."""
+    start, moment = entry.start_time or now.utc, stamp(now)
+    sign = _clamped(report.heartbeat_time, start, moment)
+    if sign is None and not listed:
+        sign = max(start, moment)
+    known = (run.signs.get(entry.name), entry.heartbeat_time, sign)
+    latest = max((time for time in known if time is not None), default=None)
+    return run.signs if latest is None else {**run.signs, entry.name: latest}
+
+
+def _gone(eviction: Eviction, responder: str, report: Report) -> bool:
+    """Only the default responder knows the end of its target, and only of a real Eviction."""
+    real = responder == DEFAULT_RESPONDER and not eviction.status.dry_run
+    return real and report.target_gone
 
 
 def _clamped(time: datetime | None, start: datetime, now: datetime) -> datetime | None:
