@@ -1,1 +1,2 @@
-"""evictd keeps a machine that runs containers alive when memory, disk, inodes or process ids run low."""
+"""evictd keeps a machine that runs containers alive when memory, disk, inodes or process ids run
+low."""
