@@ -8,19 +8,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evictd.shell.broker import owned_address
+
 UID = "0d9f6a52-3a52-4f0e-9a43-1c8f6f2f2a11"
 START_SECONDS = 20
 STORY_SECONDS = "20"
 ROOT = Path(__file__).parents[2]
-Up = Callable[..., Any]
 
 
 class Machine:
@@ -34,7 +35,7 @@ class Machine:
             "XDG_CONFIG_HOME": str(folder / "config"),
             "RUNTIME_DIRECTORY": str(folder / "run"),
             "EVICTD_STATEFOLDER": str(folder / "state"),
-            "EVICTD_SOURCES": "{runtimes: {docker: {enabled: false}}}",
+            "EVICTD_SOURCES": "{intervalSeconds: 1, runtimes: {docker: {enabled: false}}}",
         }
 
     def evictd(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -48,14 +49,16 @@ class Machine:
             timeout=START_SECONDS,
         )
 
+    def up(self) -> AbstractContextManager[subprocess.Popen[str]]:
+        """`evictd up` with the shipped configuration, as node attic."""
+        configuration = str(ROOT / "deploy" / "evictd.yaml")
+        return self.running("up", "--node", "attic", "--config", configuration)
+
     @contextmanager
-    def up(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-        """Run `evictd up` until its broker takes connections; end it by SIGTERM."""
+    def running(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+        """A process of ours, from when it is connected until it has ended by SIGTERM."""
         process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "evictd", "up", "--node", "attic"),
-                *("--config", str(ROOT / "deploy" / "evictd.yaml"), *arguments),
-            ],
+            [sys.executable, "-m", "evictd", *arguments],
             env=self.environment,
             stderr=subprocess.PIPE,
             text=True,
@@ -186,6 +189,23 @@ def test_the_usual_port_may_be_taken(machine: Machine) -> None:
             assert machine.evictd("client-config").returncode == 0
             assert f"-p {port}" not in (machine.folder / "config" / "mosquitto_sub").read_text()
             assert machine.subscribe("evictd/v1/attic/workers/all")
+
+
+def test_single_workers_share_a_broker(machine: Machine) -> None:
+    """What one process observes another one judges."""
+    with machine.up():
+        login = owned_address(machine.folder / "state", "operator")
+        broker = f"mqtt://{login.username}:{login.password}@{login.host}:{login.port}"
+        shed = Machine(machine.folder / "shed")
+        assert shed.evictd("client-config", "--broker", broker).returncode == 0
+        with (
+            shed.running("run", "collector", "--node", "shed", "--broker", broker),
+            shed.running("run", "evaluator", "--node", "shed", "--broker", broker),
+        ):
+            (pressure,) = shed.subscribe("evictd/v1/shed/pressure")
+            (status,) = shed.subscribe("evictd/v1/shed/workers/evaluator")
+    assert json.loads(pressure)["node"] == "shed"
+    assert json.loads(status)["worker"] == "evaluator"
 
 
 def test_a_single_worker_needs_an_address(machine: Machine) -> None:
