@@ -1,13 +1,12 @@
 """The contract of the bus, over two routers joined by a real broker: the same tests again."""
 
 import asyncio
-import runpy
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.contract import test_bus as suite
 
 from evictd.shell.bus import Router
 from evictd.shell.bus.address import address
@@ -16,8 +15,7 @@ from evictd.shell.bus.presence import Member, Presence
 from evictd.shell.epoch import Epoch
 from evictd_schemas.topics import Role
 
-SUITE = runpy.run_path(str(Path(__file__).parent.parent / "contract" / "test_bus.py"))
-globals().update({name: value for name, value in SUITE.items() if name.startswith("test_")})
+globals().update({name: test for name, test in vars(suite).items() if name.startswith("test_")})
 
 
 @pytest.fixture
@@ -27,7 +25,7 @@ async def pair(broker: Any) -> AsyncIterator[Any]:
     async with asyncio.TaskGroup() as links:
         for role in (Role.CONTROLLER, Role.RESPONDER):
             member = Member(
-                node=SUITE["NODE"],
+                node=suite.NODE,
                 worker=role.value,
                 roles=(role,),
                 start_time=datetime.now(UTC),
@@ -38,6 +36,6 @@ async def pair(broker: Any) -> AsyncIterator[Any]:
             ends.append((router, link))
         for _, link in ends:
             await asyncio.wait_for(link.connected.wait(), 10)
-        yield SUITE["Pair"](*(router for router, _ in ends))
+        yield suite.Pair(*(router for router, _ in ends))
         for _, link in ends:
             link.stop()
