@@ -4,10 +4,18 @@ Own words of a former life come with it in any order; requests and reports wait 
 lost journal mints no second uid. Nothing waits that comes live. [design, law 5]
 """
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msgspec import structs
+
+from evictd.controller.desk import Desk, Entry
 from evictd.controller.keys import key_of
+from evictd.core.admission.objects import eviction_problems
+from evictd.core.protocol.inputs import Recalled, Requested
+from evictd.core.protocol.policy import EVICTD
 from evictd.shell.bus import Delivery
+from evictd.shell.reception import Opened
 from evictd_schemas import Eviction, RequestStatus, topics
 from evictd_schemas.topics import Topic
 
@@ -24,36 +32,69 @@ class FirstList:
     def __init__(self) -> None:
         self.open = True
         self.judged = False
-        self.kept: dict[str, Delivery] = {}
-        self.statuses: dict[str, RequestStatus] = {}
-        self.evictions: list[tuple[str, Eviction]] = []
         self.unnamed: set[str] = set()
+        self._kept: dict[str, Delivery] = {}
+        self._statuses: dict[str, RequestStatus] = {}
+        self._evictions: dict[str, list[Eviction]] = {}
+        self._keys: dict[tuple[str, str, str], str] = {}
 
     def keeps(self, kind: Topic[Any], delivery: Delivery) -> bool:
         """Whether a message waits for the rest of the list; one that comes live replaces it."""
-        self.kept.pop(delivery.topic, None)
+        self._kept.pop(delivery.topic, None)
         if delivery.payload:
             self.unnamed.discard(delivery.topic)
         if not self.open or not delivery.listed or kind not in WAITING:
             return False
-        self.kept[delivery.topic] = delivery
+        self._kept[delivery.topic] = delivery
         return True
 
-    def evictions_by_key(self) -> dict[str, list[Eviction]]:
-        """What was read back, by target."""
-        found: dict[str, list[Eviction]] = {}
-        for node, eviction in self.evictions:
-            pod = eviction.spec.target.pod
-            if pod is not None:
-                key = str(key_of(node, eviction.metadata.namespace, pod))
-                found.setdefault(key, []).append(eviction)
-        return found
+    def recall(self, topic: str, opened: Opened) -> None:
+        """Our own words of a former life."""
+        if isinstance(opened.message, Eviction):
+            self._recall_eviction(opened.place.node, opened.message)
+        elif isinstance(opened.message, RequestStatus):
+            status = structs.replace(opened.message, epoch=0, rev=0)
+            self._statuses[topic.removesuffix("/status")] = status
+
+    def close(self) -> list[Delivery]:
+        """Nothing waits any more; what has waited, requests first."""
+        self.open = False
+        kept, self._kept = self._kept, {}
+        return sorted(kept.values(), key=_is_report)
+
+    def entries(self, desk: Desk, requests: Mapping[str, Opened]) -> Iterator[Entry]:
+        """Requests of the list, and in one piece with them the Evictions that were read back."""
+        by_key: dict[str, list[Entry]] = {}
+        for topic, opened in requests.items():
+            if opened.message is None:
+                yield from desk.request(topic, opened)
+            elif (found := desk.requested(topic, opened, self._statuses.get(topic))) is not None:
+                by_key.setdefault(found.key, []).append(found)
+        for key, evictions in self._evictions.items():
+            wishes = [entry.given for entry in by_key.pop(key, ())]
+            given = Recalled(
+                evictions=tuple(evictions),
+                requests=tuple(item for item in wishes if isinstance(item, Requested)),
+                sighted=desk.views.tell(key),
+            )
+            yield Entry(key=key, given=given, slot=("recalled",))
+        for entries in by_key.values():
+            yield from entries
 
     def key_of_eviction(self, node: str, namespace: str, name: str) -> str | None:
         """The key of an Eviction that was read back and that no step knows yet."""
-        for home, eviction in self.evictions:
-            metadata, pod = eviction.metadata, eviction.spec.target.pod
-            found = (home, metadata.namespace, metadata.name) == (node, namespace, name)
-            if found and pod is not None:
-                return str(key_of(home, namespace, pod))
-        return None
+        return self._keys.get((node, namespace, name))
+
+    def _recall_eviction(self, node: str, eviction: Eviction) -> None:
+        metadata, pod = eviction.metadata, eviction.spec.target.pod
+        if pod is None or any(eviction_problems(EVICTD, eviction, None)):
+            return  # not a word of ours
+        key = str(key_of(node, metadata.namespace, pod))
+        self._keys[node, metadata.namespace, metadata.name] = key
+        plain = structs.replace(eviction, epoch=0, rev=0)
+        self._evictions.setdefault(key, []).append(plain)
+
+
+def _is_report(delivery: Delivery) -> bool:
+    place = topics.place(delivery.topic)
+    return place is not None and place.kind is topics.REPORT

@@ -118,3 +118,18 @@ async def test_a_jump_of_the_wall_clock_moves_no_deadline(
     assert bench.states() == {DRAIN: "Active", DEFAULT: "Inactive"}
     await bench.after(2)
     assert bench.states() == {DRAIN: "Interrupted", DEFAULT: "Active"}
+
+
+async def test_an_older_value_of_a_topic_never_replaces_a_newer_one(bench: Bench) -> None:
+    await bench.begin()
+    topic = request_topic("move", "acme.io/mover")
+    await bench.request()
+    wish = msgspec.json.decode(bench.router.retained[topic])
+    gone = {"spec": {**wish["spec"], "intent": "Withdrawn"}}
+    await bench.say(topic, {**wish, "epoch": 7, "rev": 2})
+    await bench.say(topic, {**gone, "epoch": 7, "rev": 1})
+    await bench.say(topic, {**gone, "epoch": 6, "rev": 9})
+    assert bench.failed() == ("False", "AwaitingEviction")
+    assert bench.worker.order.ignored == 2
+    await bench.say(topic, {**gone, "epoch": 7, "rev": 3})
+    assert bench.failed() == ("True", "CanceledDueToNoRequesters")
