@@ -22,6 +22,8 @@ class EngineDouble:
         self.events: list[dict[str, Any]] = []
         self.hanging: set[str] = set()
         self.asked: list[str] = []
+        self.after_start: dict[str, Any] = {**RUNNING, "StartedAt": "2026-11-30T09:00:00Z"}
+        """The state of a container that was started again."""
         self._socket = socket
         self._runner: web.AppRunner | None = None
 
@@ -65,6 +67,9 @@ class EngineDouble:
             return await self._stream(request)
         if words[-1] == "stop":
             self.inspections[words[1]]["State"] = {**RUNNING, "Running": False, "ExitCode": 143}
+            return web.Response(status=204)
+        if words[-1] == "start" and words[1] in self.inspections:
+            self.inspections[words[1]]["State"] = dict(self.after_start)
             return web.Response(status=204)
         found = self._found(path, words)
         if found is None:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import anyio
 
-from evictd.core.duty import StopResult
+from evictd.core.duty import StartResult, StopResult
 from evictd.runtimes import ChangeKind, Runtime, Workload
 from evictd_schemas import PodReference
 
@@ -46,7 +46,10 @@ async def running(
 
 
 class RuntimeContract:
-    """The promises. `bench` comes from the subclass."""
+    """The promises. `bench` comes from the subclass, and whether the runtime is one that can start
+    what it has stopped."""
+
+    starts = True
 
     async def test_what_runs_is_listed_whole(self, bench: Bench) -> None:
         """Name, uid, runtime and its id; and the listing says that it is complete."""
@@ -162,6 +165,38 @@ class RuntimeContract:
         assert outcome.result is StopResult.REFUSED
         assert "protected" in outcome.why
         assert await listed(bench.runtime, "web") is not None
+
+    async def test_what_was_stopped_lives_again_or_that_is_refused(self, bench: Bench) -> None:
+        """As it was, under another uid; a runtime that cannot says so and starts nothing."""
+        web = await running(bench, "web")
+        await bench.runtime.stop(web.reference, 10)
+        namespace, runtime_id = web.pod.namespace, web.pod.runtime_id
+        outcome = await bench.runtime.start(namespace, "web", runtime_id)
+        again = await listed(bench.runtime, "web")
+        if self.starts:
+            assert outcome.result is StartResult.STARTED
+            assert again is not None
+            assert again.pod.runtime_id == runtime_id
+            assert again.pod.uid != web.pod.uid
+        else:
+            assert outcome.result is StartResult.REFUSED
+            assert outcome.why
+            assert again is None
+
+    async def test_what_runs_is_not_started_again(self, bench: Bench) -> None:
+        """Its life goes on."""
+        web = await running(bench, "web")
+        outcome = await bench.runtime.start(web.pod.namespace, "web", web.pod.runtime_id)
+        assert outcome.result is StartResult.RUNNING
+        again = await listed(bench.runtime, "web")
+        assert again is not None
+        assert again.pod.uid == web.pod.uid
+
+    async def test_what_it_does_not_have_is_not_found_to_start(self, bench: Bench) -> None:
+        """Absence is a value, and nothing is made."""
+        outcome = await bench.runtime.start("elsewhere", "other", "no-such-id")
+        assert outcome.result is StartResult.NOT_FOUND
+        assert await listed(bench.runtime, "other") is None
 
     async def test_changes_are_hinted_at(self, bench: Bench) -> None:
         """A start and an end wake whoever watches."""

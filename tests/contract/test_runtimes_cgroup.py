@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from evictd.core.duty import StartResult
 from evictd.runtimes import Listing, hierarchies
 from evictd.runtimes.cgroup import CgroupRuntime, Places, owners
 from evictd.runtimes.settings import WorkloadSettings
@@ -167,3 +168,24 @@ def test_hierarchies_of_all_three_layouts_are_found(tmp_path: Path) -> None:
         hybrid / "pids",
         hybrid / "unified",
     )
+
+
+@pytest.fixture
+def pods(tree: Tree) -> CgroupRuntime:
+    """One group in which something runs."""
+    tree.group("pods/web", 42)
+    return tree.runtime()
+
+
+async def test_a_control_group_cannot_be_started(pods: CgroupRuntime) -> None:
+    """Of one that runs it is told, of a stranger nothing is known."""
+    outcomes = {
+        name: await pods.start(namespace, name, f"/{namespace}/{name}")
+        for namespace, name in (("pods", "web"), ("pods", "ended"), ("shop", "other"))
+    }
+    assert {name: outcome.result for name, outcome in outcomes.items()} == {
+        "web": StartResult.RUNNING,
+        "ended": StartResult.REFUSED,
+        "other": StartResult.NOT_FOUND,
+    }
+    assert outcomes["ended"].why == ("a control group cannot be started; whoever started it has to")

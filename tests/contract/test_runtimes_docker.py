@@ -14,9 +14,9 @@ import pytest
 if (root := str(Path(__file__).parents[2])) not in sys.path:
     sys.path.insert(0, root)
 
-from tests.contract.engine_double import EngineDouble
+from tests.contract.engine_double import RUNNING, EngineDouble
 
-from evictd.core.duty import StopResult
+from evictd.core.duty import StartResult, StopResult
 from evictd.core.errors import PeerError
 from evictd.runtimes import ChangeKind, Reclaimer, hierarchies
 from evictd.runtimes.docker import DockerRuntime, Engine, cgroups, engine, runtime
@@ -125,6 +125,58 @@ async def test_a_stop_asks_for_its_grace_and_is_confirmed(
     assert (outcome.result, outcome.why) == (StopResult.GONE, "exit code 143")
     assert f"POST containers/{web}/stop?t=7" in double.asked
     assert not any("stats" in asked for asked in double.asked)
+
+
+async def test_a_start_is_confirmed_by_the_engine(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """By the very id; what ends at once has not come back."""
+    web = double.add("1", "web")
+    double.inspections[web]["State"] = {**RUNNING, "Running": False}
+    assert (await docker.start("_", "web", web)).result is StartResult.STARTED
+    assert f"POST containers/{web}/start" in double.asked
+    assert (await docker.start("_", "web", web)).result is StartResult.RUNNING
+    dead = {"Running": False, "ExitCode": 127, "StartedAt": "2026-11-30T09:00:00Z"}
+    double.inspections[web]["State"] = double.after_start = dead
+    outcome = await docker.start("_", "web", web)
+    assert (outcome.result, outcome.why) == (
+        StartResult.FAILED,
+        "it ended at once: exit code 127",
+    )
+
+
+async def test_a_start_that_hangs_has_failed(
+    double: EngineDouble, docker: DockerRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a value, after a named time."""
+    monkeypatch.setattr(engine, "START_SECONDS", 0.2)
+    web = double.add("1", "web")
+    double.inspections[web]["State"] = {**RUNNING, "Running": False}
+    double.hanging.add(f"containers/{web}/start")
+    outcome = await docker.start("_", "web", web)
+    assert (outcome.result, outcome.why) == (
+        StartResult.FAILED,
+        f"start of container {web[:12]}: no answer from the engine in 0.2 s",
+    )
+
+
+async def test_a_removed_container_is_back_only_if_another_runs_under_its_name(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """Nobody else's container is started."""
+    other = double.add("2", "web")
+    assert (await docker.start("_", "web", "1" * 64)).result is StartResult.RUNNING
+    double.inspections[other]["State"] = {**RUNNING, "Running": False}
+    outcome = await docker.start("_", "web", "1" * 64)
+    assert (outcome.result, outcome.why) == (StartResult.NOT_FOUND, "its container was removed")
+    assert not any(asked.startswith("POST") for asked in double.asked)
+
+
+async def test_a_one_off_run_never_comes_back(double: EngineDouble, docker: DockerRuntime) -> None:
+    """Whoever began it waits for its end; labels do not change that."""
+    double.add("1", "run-77", com_docker_compose_oneoff="True", evictd_restore="auto")
+    (found,) = (await docker.list()).workloads
+    assert found.pod.restore == "never"
 
 
 async def test_an_image_cannot_protect_what_is_made_from_it(

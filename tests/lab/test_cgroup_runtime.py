@@ -84,6 +84,8 @@ class CgroupBench:
 class TestCgroupRuntime(RuntimeContract):
     """What only the kernel can show."""
 
+    starts = False
+
     @pytest.fixture
     async def bench(self, capped_cgroup: Any) -> AsyncIterator[CgroupBench]:
         bench = CgroupBench(capped_cgroup)
@@ -166,6 +168,8 @@ class TestCgroupRuntime(RuntimeContract):
 class TestV1Alone(RuntimeContract):
     """A kernel without the v2 tree: SIGKILL to each process."""
 
+    starts = False
+
     @pytest.fixture
     def places(self, capped_cgroup: Any, tmp_path: Path) -> Places:
         for name, folder in (("memory", capped_cgroup.memory), ("pids", capped_cgroup.pids)):
@@ -182,6 +186,8 @@ class TestV1Alone(RuntimeContract):
 
 class TestV2Alone(RuntimeContract):
     """The v2 tree alone: `cgroup.kill`."""
+
+    starts = False
 
     @pytest.fixture
     async def bench(self, capped_cgroup: Any) -> AsyncIterator[CgroupBench]:

@@ -19,15 +19,25 @@ if (root := str(Path(__file__).parents[2])) not in sys.path:
 from tests.contract.runtime_contract import RuntimeContract, listed, running
 from tests.services.responder.machine import NODE, Machine, eviction
 
-from evictd.core.duty import StopResult
+from evictd.core.duty import StartResult, StopResult
 from evictd.runtimes.docker import DockerRuntime, Engine
-from evictd_schemas import Report, Stopped, topics
+from evictd_schemas import Order, OrderStatus, PodReference, Report, Stopped, topics
 
 pytestmark = pytest.mark.timeout(900)  # the first run makes the base image
 
 WILLING = "trap 'exit 3' TERM; while :; do sleep 0.1; done"
 DEAF = "trap '' TERM; while :; do sleep 0.1; done"
 NUMBERS = itertools.count(1)
+
+
+async def told(machine: Machine, topic: str, kind: Any, state: str | None = None) -> Any:
+    """What is said on a topic, once it is said; of a status, once it is in that state."""
+    with anyio.fail_after(20):
+        while True:
+            found = machine.retained(topic, kind)
+            if found is not None and (state is None or found.state == state):
+                return found
+            await anyio.sleep(0.05)
 
 
 class DockerBench:
@@ -246,11 +256,7 @@ class TestDockerRuntime(RuntimeContract):
         async with machine.life():
             machine.say(eviction(web.reference), topics.EVICTION.at(NODE, **names))
             record = topics.STOPPED.at(NODE, namespace=bench.project, name="web")
-            with anyio.fail_after(20):
-                while True:
-                    if (stopped := machine.retained(record, Stopped)) is not None:
-                        break
-                    await anyio.sleep(0.05)
+            stopped = await told(machine, record, Stopped)
         assert (stopped.uid, stopped.runtime_id) == (web.pod.uid, web.pod.runtime_id)
         assert await listed(bench.runtime, "web") is None
         (report,) = (
@@ -260,3 +266,50 @@ class TestDockerRuntime(RuntimeContract):
         )
         assert report.target_gone
         assert report.message == f"{bench.project}/web was stopped: exit code 3"
+
+    async def test_the_built_in_responder_brings_a_real_container_back(
+        self, bench: DockerBench
+    ) -> None:
+        """The same container, another life; what is down is taken back before the answer."""
+        web = await running(bench, "web")
+        machine = Machine(bench.runtime)
+        names = {"namespace": bench.project, "name": "web-1"}
+        record = topics.STOPPED.at(NODE, namespace=bench.project, name="web")
+        target = PodReference(namespace=bench.project, name="web", uid=web.pod.uid)
+        async with machine.life():
+            machine.say(eviction(web.reference), topics.EVICTION.at(NODE, **names))
+            await told(machine, record, Stopped)
+            order = Order(uid="back", kind="Restore", target=target)
+            machine.say(order, topics.ORDER.at(NODE, name="restore"))
+            answer = topics.ORDER_STATUS.at(NODE, name="restore")
+            status = await told(machine, answer, OrderStatus, "Finished")
+        assert status.order_uid == "back"
+        assert record not in machine.bus.retained
+        again = await listed(bench.runtime, "web")
+        assert again is not None
+        assert again.pod.runtime_id == web.pod.runtime_id
+        assert again.pod.uid != web.pod.uid
+
+    async def test_what_was_removed_or_made_anew_is_not_started(self, bench: DockerBench) -> None:
+        """One made anew under its name and running counts as back; one that is only made is its
+        maker's."""
+        web = await running(bench, "web")
+        await bench.end("web")
+        gone = await bench.runtime.start(bench.project, "web", web.pod.runtime_id)
+        assert gone.result is StartResult.NOT_FOUND
+        await running(bench, "web")
+        replaced = await bench.runtime.start(bench.project, "web", web.pod.runtime_id)
+        assert replaced.result is StartResult.RUNNING
+
+    async def test_what_ends_at_once_has_failed(self, bench: DockerBench) -> None:
+        """A command that does not exist any more, or a mount that is gone."""
+        made = await bench.docker(
+            "create",
+            "--network=none",
+            f"--label=com.docker.compose.project={bench.project}",
+            bench.engine.image,
+            "/no/such/command",
+        )
+        outcome = await bench.runtime.start(bench.project, "web", made.strip())
+        assert outcome.result is StartResult.FAILED
+        assert "start of container" in outcome.why

@@ -6,6 +6,7 @@ from typing import Any
 
 from evictd.core.decision import (
     Answered,
+    Fallen,
     Given,
     Gone,
     Ordered,
@@ -58,7 +59,7 @@ class Evictor:
             topics.EVICTION: self._see,
             topics.REQUEST_STATUS: self._answer,
             topics.ORDER_STATUS: self._order,
-            topics.STOPPED: self._only_judge,
+            topics.STOPPED: self._fall,
             topics.WISH: self._wish,
             topics.DECISION: self._recover_decision,
             topics.REQUEST: self._recover_request,
@@ -148,8 +149,10 @@ class Evictor:
         else:
             self._feed(opened.place.node, given, topic)
 
-    def _only_judge(self, topic: str, opened: Opened) -> None:
-        """It was checked; nothing is decided on it."""
+    def _fall(self, topic: str, opened: Opened) -> None:
+        names = opened.place.names
+        given = Fallen(namespace=names["namespace"], name=names["name"], stopped=opened.message)
+        self._feed(opened.place.node, given, topic)
 
     def _wish(self, topic: str, opened: Opened) -> None:
         self._feed(opened.place.node, Wished(topic=topic, wish=opened.message), topic)

@@ -1,4 +1,4 @@
-"""The responder's hands: finding a life among the runtimes, and stopping it once.
+"""The responder's hands: finding a life among the runtimes, stopping it once, starting it again.
 
 It knows no Eviction and no bus. One runtime that hangs never holds up what another one has.
 """
@@ -9,7 +9,7 @@ import anyio
 import structlog
 from msgspec import structs
 
-from evictd.core.duty import StopOutcome, StopResult
+from evictd.core.duty import StartOutcome, StartResult, StopOutcome, StopResult
 from evictd.core.errors import EvictdError
 from evictd.runtimes import Listing, Runtime
 from evictd_schemas import Pod, PodReference, PodStatistics
@@ -26,6 +26,14 @@ WEIGHTS = {
     StopResult.NOT_FOUND: 4,
 }
 """Of the answers of several runtimes the first in this order counts: one that had it knows best."""
+
+START_WEIGHTS = {
+    StartResult.STARTED: 0,
+    StartResult.RUNNING: 1,
+    StartResult.FAILED: 2,
+    StartResult.REFUSED: 3,
+    StartResult.NOT_FOUND: 4,
+}
 
 log = structlog.get_logger(__name__)
 
@@ -73,6 +81,18 @@ class Hands:
                 tasks.start_soon(ask, runtime)
         nothing = StopOutcome(result=StopResult.NOT_FOUND)
         return min(outcomes, key=lambda outcome: WEIGHTS[outcome.result], default=nothing)
+
+    async def start(self, pod: PodReference, runtime_id: str) -> StartOutcome:
+        """By the first runtime that has it: they are asked one after the other, so that nothing is
+        started twice."""
+        outcomes: list[StartOutcome] = []
+        for runtime in self._runtimes:
+            outcome = await runtime.start(pod.namespace, pod.name, runtime_id)
+            if outcome.runs:
+                return outcome
+            outcomes.append(outcome)
+        nothing = StartOutcome(result=StartResult.NOT_FOUND, why="no runtime has it")
+        return min(outcomes, key=lambda outcome: START_WEIGHTS[outcome.result], default=nothing)
 
     async def _listing(self, runtime: Runtime) -> Listing:
         """What it lists; a runtime that fails lists nothing, and that is said once."""

@@ -55,7 +55,7 @@ class DefaultResponder:
         self.publisher = Publisher(outside.bus, outside.epoch, self, outside.inbox.wake_at)
         self.reception = Reception(Role.RESPONDER, self.publisher, outside.clock, _problems)
         self.hands = Hands(runtimes)
-        self.errands = Errands(outside, self.publisher, runtimes)
+        self.errands = Errands(outside, self.publisher, runtimes, self.hands)
         self.duties: dict[str, Duty] = {}
         """State of each Eviction, for whoever shows it."""
         self.refused = 0
@@ -106,7 +106,7 @@ class DefaultResponder:
         if kind is topics.EVICTION:
             self._assign(opened)
         elif kind is topics.OBSERVATION:
-            self._observe(opened.message)
+            self._observe(opened)
         elif kind is topics.ORDER:
             self._receive_order(opened)
         else:
@@ -136,13 +136,17 @@ class DefaultResponder:
             self._assigned.add(key)
         self._outside.inbox.feed(key, Assigned(eviction=eviction))
 
-    def _observe(self, observation: Observation | None) -> None:
-        """Statistics of each life, for the record of what was stopped."""
+    def _observe(self, opened: Opened) -> None:
+        """Statistics of each life, for the record of what was stopped; and who runs again, which
+        only a live observation can tell. [contract 1, Retained delivery]"""
+        observation: Observation | None = opened.message
         if observation is not None and observation.pods is not None:
             self._statistics = {
                 pod.uid: pod.stats for pod in observation.pods if pod.stats is not None
             }
             self.errands.boot_id = observation.boot_id
+            if not opened.listed:
+                self.errands.observe(observation)
 
     def _receive_order(self, opened: Opened) -> None:
         name, order = opened.place.names["name"], opened.message

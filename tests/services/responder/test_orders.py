@@ -66,7 +66,8 @@ async def test_a_reclaim_does_what_its_runtimes_can_and_says_what_they_cannot() 
     [
         (ORDER, Mode.OBSERVE, "mode is observe"),
         (msgspec.structs.replace(ORDER, dry_run=True), Mode.ACT, "the order is a dry run"),
-        (Order(uid="2", kind="Restore"), Mode.ACT, "this version restores nothing"),
+        (Order(uid="2", kind="Restore"), Mode.ACT, "it does not say whom to restore"),
+        (Order(uid="2", kind="Rest"), Mode.ACT, "'Rest' is none of Reclaim, Restore"),
     ],
 )
 async def test_what_is_not_done_is_refused_with_the_reason(

@@ -5,6 +5,7 @@ through EvictionRequests and orders like any other requester. [kubelet-eviction 
 from evictd.core.decision.decide import decide
 from evictd.core.decision.inputs import (
     Answered,
+    Fallen,
     Given,
     Gone,
     Judged,
@@ -25,6 +26,7 @@ __all__ = [
     "Answered",
     "Ordered",
     "Wished",
+    "Fallen",
     "Retained",
     "Restored",
     "Gone",

@@ -7,10 +7,11 @@ from typing import assert_never
 
 from msgspec import structs
 
-from evictd.core.decision import loops, passes, reclaim, report
+from evictd.core.decision import loops, passes, reclaim, report, restore
 from evictd.core.decision.candidates import Verdict
 from evictd.core.decision.inputs import (
     Answered,
+    Fallen,
     Given,
     Gone,
     Judged,
@@ -51,7 +52,7 @@ def decide(rules: Rules, plan: Plan, given: Given | Tick, now: Now) -> Step:
         case Answered():
             return _answered(rules, plan, given, now)
         case Ordered():
-            return _ordered(rules, plan, given.status, now)
+            return _ordered(rules, plan, given, now)
         case Seen():
             return _seen(plan, given), ()
         case Wished():
@@ -60,6 +61,9 @@ def decide(rules: Rules, plan: Plan, given: Given | Tick, now: Now) -> Step:
             return _restored(rules, plan, given, now)
         case Tick():
             return _ticked(rules, plan, now)
+        case Fallen(namespace=namespace, name=name, stopped=stopped):
+            pod = (namespace, name)
+            return _with_returns(plan, restore.fallen(rules, plan.returns, pod, stopped, now))
         case Gone():
             return _gone(rules, plan)
         case _:
@@ -70,6 +74,7 @@ def _gone(rules: Rules, plan: Plan) -> Step:
     """Everything of the node is taken off the bus. [contract 2]"""
     mine = tuple(Retract(topic=own.topic) for own in plan.own)
     order = () if plan.reclaiming is None else (reclaim.retraction(rules),)
+    order = (*order, *restore.retraction(rules, plan.returns))
     return Plan(), (*mine, *order, Retract(topic=topics.DECISION.at(rules.node)))
 
 
@@ -91,7 +96,22 @@ def _judged(rules: Rules, plan: Plan, given: Judged, now: Now) -> Step:
         plan, effects = _rechecked(rules, plan, under_way, given, now)
     else:
         plan, effects = _amid_reclaim(rules, plan, under_way, given, now)
-    return plan, (*kept, *effects)
+    plan, returned = _with_returns(plan, _returned(rules, plan, given, now))
+    return plan, (*kept, *effects, *returned)
+
+
+def _returned(rules: Rules, plan: Plan, given: Judged, now: Now) -> restore.Step:
+    """Nobody comes back while anybody has to go or something is given back."""
+    busy = plan.reclaiming is not None or any(
+        not own.withdrawn and not own.gone for own in plan.own
+    )
+    leaving = plan.leaving.values()
+    return restore.restore(rules, plan.returns, given, now, busy=busy, leaving=leaving)
+
+
+def _with_returns(plan: Plan, step: restore.Step) -> Step:
+    returns, effects = step
+    return structs.replace(plan, returns=returns), effects
 
 
 def _first_act(rules: Rules, plan: Plan) -> bool:
@@ -195,8 +215,14 @@ def _not_cleared(
     return plan, (*over, *effects)
 
 
-def _ordered(rules: Rules, plan: Plan, status: OrderStatus | None, now: Now) -> Step:
-    """What the responder says of our order."""
+def _ordered(rules: Rules, plan: Plan, given: Ordered, now: Now) -> Step:
+    """What the responder says of an order of ours."""
+    if given.name == restore.ORDER_NAME:
+        return _with_returns(plan, restore.answered(rules, plan.returns, given.status, now))
+    return _reclaimed(rules, plan, given.status, now)
+
+
+def _reclaimed(rules: Rules, plan: Plan, status: OrderStatus | None, now: Now) -> Step:
     under_way = plan.reclaiming
     if status is None or under_way is None or status.order_uid != under_way.order_uid:
         return plan, ()

@@ -12,6 +12,7 @@ from evictd_schemas import (
     OrderStatus,
     Pressure,
     RequestStatus,
+    Stopped,
     Wish,
 )
 
@@ -57,6 +58,14 @@ class Wished(Struct, frozen=True, kw_only=True):
     wish: Wish | None
 
 
+class Fallen(Struct, frozen=True, kw_only=True):
+    """What is down because of evictd; None when it is up again or was removed."""
+
+    namespace: str
+    name: str
+    stopped: Stopped | None
+
+
 class Retained(Struct, frozen=True, kw_only=True):
     """A request of ours as it was found on the bus."""
 
@@ -76,4 +85,4 @@ class Gone(Struct, frozen=True, kw_only=True):
     [contract 2]"""
 
 
-Given: TypeAlias = Judged | Seen | Answered | Ordered | Wished | Restored | Gone
+Given: TypeAlias = Judged | Seen | Answered | Ordered | Wished | Fallen | Restored | Gone

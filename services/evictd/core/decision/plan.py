@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 
 from evictd.core.decision.growth import Writing
 from evictd.core.decision.inputs import Judged
+from evictd.core.decision.returns import Returns
 from evictd.core.signals.names import Resource, resource_of
 from evictd_schemas import (
     Decision,
@@ -111,7 +112,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     of the request whose end has been dealt with. `writing`: who writes how much, where that
     decides. `relieved`: disk signal to the one workload that was stopped for this crossing.
     `history`: when workloads were evicted, by name. `warned`: signal that was short already when
-    acting began to the boot time from which it is acted on.
+    acting began to the boot time from which it is acted on. `returns`: what is down because of us.
     """
 
     judged: dict[str, datetime] = {}
@@ -132,6 +133,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     relieved: dict[str, PodReference] = {}
     history: dict[str, tuple[float, ...]] = {}
     warned: dict[str, float] = {}
+    returns: Returns = Returns()
     decision: Decision | None = None
 
     def request(self, topic: str) -> OwnRequest | None:

@@ -20,6 +20,7 @@ from evictd_schemas import (
     PodReference,
     Pressure,
     RankedPod,
+    Stopped,
     ThresholdStatus,
     topics,
 )
@@ -46,6 +47,7 @@ class EventReason(StrEnum):
     RECLAIM_FINISHED = "ReclaimFinished"
     NOTHING_LEFT = "NothingLeftToEvict"
     LOOP = "EvictionLoop"
+    RESTORED = "Restored"
 
 
 def decided(
@@ -193,9 +195,28 @@ def eviction_loop(
         message=f"{name} was evicted {evictions} times in {seconds:.0f} s and started again",
         time=now.utc,
         about=pod.uid,
-        transition=str(evictions),
+        transition="loop",
         subject=name,
         figures={"pod": to_builtins(pod), "evictions": evictions, "seconds": seconds},
+    )
+
+
+def restored(
+    rules: Rules, name: str, stopped: Stopped, seconds: float, *, ordered: bool, now: Now
+) -> Emit:
+    """`Restored`: what was down because of evictd runs again. `ordered`: because we asked for
+    it."""
+    how = "was started again" if ordered else "runs again, started by somebody else"
+    return emit(
+        node=rules.node,
+        worker=topics.Role.EVICTOR,
+        reason=str(EventReason.RESTORED),
+        message=f"{name} {how}, {seconds:.0f} s after it was stopped",
+        time=now.utc,
+        about=stopped.uid,
+        transition="restored",
+        subject=name,
+        figures={"pod": name, "signal": stopped.signal, "seconds": seconds, "ordered": ordered},
     )
 
 

@@ -3,12 +3,27 @@
 [contract 3, Order]
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
+from msgspec import structs
+
+from evictd.core.decision.pods import active
+from evictd.core.duty.outcomes import StartOutcome, StartResult
 from evictd.core.duty.response import forbidden
 from evictd.core.rules import Rules
-from evictd_schemas import Moment, Order, OrderStatus, StepOutcome
+from evictd_schemas import (
+    Moment,
+    Order,
+    OrderStatus,
+    Pod,
+    PodReference,
+    StepOutcome,
+    Stopped,
+)
+
+MANUAL = "manual"
+"""What `restore` becomes of what cannot be started: only its owner can."""
 
 
 class OrderState(StrEnum):
@@ -36,8 +51,10 @@ def answered(order: Order, held: OrderStatus | None) -> bool:
 def refusal(rules: Rules, order: Order) -> str | None:
     """Why nothing is done about it, None when it is carried out. The node's own mode counts,
     whoever asked. [design, law 8]"""
-    if order.kind == OrderKind.RESTORE:
-        return "this version restores nothing"
+    if order.kind not in set(OrderKind):
+        return f"{order.kind[:80]!r} is none of {', '.join(OrderKind)}"
+    if order.kind == OrderKind.RESTORE and order.target is None:
+        return "it does not say whom to restore"
     return forbidden(rules) or ("the order is a dry run" if order.dry_run else None)
 
 
@@ -61,3 +78,34 @@ def finished(order: Order, steps: Sequence[StepOutcome], at: Moment) -> OrderSta
 def unsupported(step: str, runtimes: Sequence[str]) -> StepOutcome:
     """A step that no runtime here can take: the order goes on with the next one."""
     return StepOutcome(step=step, error=f"not supported by {', '.join(runtimes) or 'any runtime'}")
+
+
+def not_ours(target: PodReference, record: Stopped | None) -> str | None:
+    """Only what is down because of evictd is started, and only while that very life is the last."""
+    if record is None or record.uid != target.uid:
+        return f"{target.namespace}/{target.name} is not down because of evictd"
+    return None
+
+
+def restored(
+    order: Order, record: Stopped, outcome: StartOutcome, at: Moment
+) -> tuple[OrderStatus, Stopped | None]:
+    """How a start ended, and what stays of the record of what is down: nothing once it runs or
+    was removed. What cannot be started by us is left to its owner."""
+    if outcome.runs:
+        return finished(order, (), at), None
+    state = OrderState.REFUSED if outcome.result is StartResult.REFUSED else OrderState.FAILED
+    status = OrderStatus(order_uid=order.uid, state=state, finished=at, message=outcome.why)
+    if outcome.result is StartResult.NOT_FOUND:
+        return status, None
+    if outcome.result is StartResult.REFUSED:
+        return status, structs.replace(record, restore=MANUAL)
+    return status, structs.replace(record, attempts=record.attempts + 1)
+
+
+def runs_again(record: Stopped, namespace: str, name: str, pods: Iterable[Pod]) -> bool:
+    """Whether another life has the name of what was stopped, whoever began it."""
+    return any(
+        (pod.namespace, pod.name) == (namespace, name) and pod.uid != record.uid and active(pod)
+        for pod in pods
+    )
