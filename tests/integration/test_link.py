@@ -291,7 +291,7 @@ async def test_a_message_of_ours_that_is_too_large_is_counted_and_not_sent(broke
         process.publish(DECISION, b'"' + b"x" * (1 << 20) + b'"')
         process.publish(wish("after"), b'{"verb":"Hold"}')
         await until(lambda: wish("after") in someone.seen)
-        assert (process.link.oversized, DECISION in someone.seen) == (1, False)
+        assert (process.link.outbox.oversized, DECISION in someone.seen) == (1, False)
 
 
 async def test_events_wait_for_the_broker_and_arrive_in_order(broker: Any) -> None:

@@ -235,7 +235,7 @@ class _Life:
             figures["broker"] = round(self._link.answer_seconds, 3)
             figures["waiting"] = len(self._link.outbox)
             figures["events dropped"] = self._link.outbox.dropped
-            figures["oversized"] = self._link.oversized
+            figures["oversized"] = self._link.outbox.oversized
         for name, inbox in self._inboxes.items():
             figures[f"{name} overflowed"] = inbox.overflowed
         for role, worker in self._workers.items():

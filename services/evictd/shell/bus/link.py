@@ -22,7 +22,6 @@ from evictd.shell.bus.marks import Ledger, Mark
 from evictd.shell.bus.outbox import Outbox
 from evictd.shell.bus.presence import NodeTaken, Presence, Replaced
 from evictd.shell.bus.router import Router
-from evictd_schemas.topics import PAYLOAD_BYTES_MAX
 
 BACK_OFF_SECONDS = 0.5
 BACK_OFF_SECONDS_MAX = 30.0
@@ -79,15 +78,9 @@ class Link:
         """The broker is connected and does not answer."""
         self.answer_seconds = 0.0
         """The last round trip to the broker."""
-        self.oversized = 0
-        """Messages of ours that were not sent because they are larger than the contract allows."""
         router.mirror(self)
 
     def outgoing(self, topic: str, payload: bytes, *, retain: bool) -> None:
-        if len(payload) > PAYLOAD_BYTES_MAX:
-            self.oversized += 1
-            log.error("message is too large and was not sent", topic=topic, bytes=len(payload))
-            return
         self.outbox.put(topic, payload, retain=retain)
 
     def interested(self, filters: Sequence[str]) -> None:

@@ -6,8 +6,14 @@ It knows nothing of connections. A message counts as delivered when it is confir
 import asyncio
 from dataclasses import dataclass
 
+import structlog
+
+from evictd_schemas.topics import PAYLOAD_BYTES_MAX
+
 EVENTS_MAX = 10_000
 """Events that wait while the broker is away; beyond it the oldest is dropped and counted."""
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -33,12 +39,19 @@ class Outbox:
         self._drained.set()
         self.dropped = 0
         """Events lost because `EVENTS_MAX` were waiting."""
+        self.oversized = 0
+        """Messages refused because they are larger than the contract allows: a broker would end
+        the connection over one."""
 
     def __len__(self) -> int:
         return len(self._waiting) + self._in_flight
 
     def put(self, topic: str, payload: bytes, *, retain: bool) -> None:
         """Add state (`retain`) or an event."""
+        if len(payload) > PAYLOAD_BYTES_MAX:
+            self.oversized += 1
+            log.error("message is too large and was not sent", topic=topic, bytes=len(payload))
+            return
         if retain:
             self._add(topic, Outgoing(topic, payload, retain))
             return

@@ -1,0 +1,202 @@
+"""The door and the mouth of a worker: reception and publisher. [contract 1]"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from evictd.core.effects import Publish, Retract, WakeAt
+from evictd.core.events import emit
+from evictd.core.problems import Problem
+from evictd.shell.bus import Delivery, Listing, Router
+from evictd.shell.clock import LoopClock
+from evictd.shell.epoch import Epoch
+from evictd.shell.publisher import Publisher
+from evictd.shell.reception import REPEAT_SECONDS, Reception
+from evictd_schemas import Decision, Event, OrderStatus, Wish, topics
+from evictd_schemas.topics import PAYLOAD_BYTES_MAX, Place, Role
+
+pytestmark = pytest.mark.looptime
+
+NODE = "edge-7"
+WISH = topics.WISH.at(NODE, domain="acme.io", key="person", name="hold")
+DECISION = topics.DECISION.at(NODE)
+
+
+class Ear:
+    filters = (f"{topics.ROOT}/#",)
+
+    def __init__(self) -> None:
+        self.heard: list[Delivery] = []
+
+    def deliver(self, delivery: Delivery) -> None:
+        self.heard.append(delivery)
+
+    def listed(self, listing: Listing) -> None:
+        """Nothing hangs on it."""
+
+    @property
+    def events(self) -> list[Event]:
+        return [
+            msgspec.json.decode(delivery.payload, type=Event)
+            for delivery in self.heard
+            if "/events/" in delivery.topic
+        ]
+
+
+class Room:
+    """One worker's reception and publisher on a router, and somebody who listens."""
+
+    def __init__(self, role: Role = Role.EVICTOR) -> None:
+        self.router, self.outside, self.worker = Router(), Ear(), Ear()
+        self.router.attach(self.outside)
+        self.epoch = Epoch(10)
+        self.woken: list[tuple[str, float]] = []
+        self.publisher = Publisher(
+            self.router, self.epoch, self.worker, lambda key, at: self.woken.append((key, at))
+        )
+        self.reception = Reception(role, self.publisher, LoopClock(), self._admit)
+        self.problems: Sequence[Problem] = ()
+
+    def _admit(self, _place: Place[Any], _message: Any) -> Sequence[Problem]:
+        return self.problems
+
+    def open(self, payload: bytes, topic: str = WISH) -> Any:
+        return self.reception.open(Delivery(topic=topic, payload=payload))
+
+
+async def test_a_good_message_is_opened_with_its_place() -> None:
+    opened = Room().open(b'{"verb":"Hold","somethingNew":1}')
+    assert (opened.message, opened.place.names["name"]) == (Wish(verb="Hold"), "hold")
+
+
+async def test_the_empty_payload_is_gone_and_a_strange_topic_is_nothing() -> None:
+    room = Room()
+    assert room.open(b"").message is None
+    assert room.open(b"{}", "evictd/v1/edge-7/unheard-of") is None
+    assert room.reception.rejected == 0
+
+
+@pytest.mark.parametrize(
+    ("payload", "field"),
+    [
+        (b"{", "$"),
+        (b"\xff\xfe", "$"),
+        (b"[" * 200_000, "$"),
+        (b'{"verb":1}', "$.verb"),
+        (b"{}", "$"),
+        (b'"' + b"x" * PAYLOAD_BYTES_MAX + b'"', "$"),
+    ],
+)
+async def test_what_cannot_be_decoded_is_answered_once_with_topic_field_and_reason(
+    payload: bytes, field: str
+) -> None:
+    room = Room()
+    assert room.open(payload) is None
+    assert room.open(payload) is None
+    (event,) = room.outside.events
+    assert (event.type, event.source) == (
+        "evictd.MessageRejected.v1",
+        "evictd/v1/edge-7/evictor",
+    )
+    assert (event.data["topic"], event.data["field"]) == (WISH, field)
+    assert event.data["message"].startswith(WISH)
+    assert room.reception.rejected == 2
+
+
+async def test_the_same_payload_is_answered_again_after_ten_minutes() -> None:
+
+    room = Room()
+    room.open(b"{")
+    await asyncio.sleep(REPEAT_SECONDS)
+    room.open(b"{")
+    first, second = room.outside.events
+    assert first.id != second.id
+
+
+async def test_who_is_not_the_judge_only_counts() -> None:
+    room = Room(Role.CONTROLLER)
+    assert room.open(b"{") is None
+    assert (room.outside.events, room.reception.rejected) == ([], 1)
+
+
+async def test_all_broken_rules_of_a_message_are_named_at_once() -> None:
+    room = Room()
+    room.problems = (
+        Problem(field="verb", reason="unknown"),
+        Problem(field="until", reason="past"),
+    )
+    assert room.open(b'{"verb":"Hold"}') is None
+    (event,) = room.outside.events
+    assert [problem["field"] for problem in event.data["problems"]] == ["verb", "until"]
+
+
+def decision(sequence: int = 1, **changes: Any) -> Decision:
+    values = {"node": NODE, "mode": "act", "action": "None", "reason": "", **changes}
+    return Decision(time=datetime(2026, 1, 1, tzinfo=UTC), sequence=sequence, **values)
+
+
+async def perform(room: Room, *effects: Any) -> None:
+    for effect in effects:
+        await room.publisher.perform(NODE, effect)
+
+
+async def test_state_is_stamped_and_an_unchanged_one_is_not_repeated() -> None:
+    room = Room()
+    await perform(
+        room,
+        Publish(topic=DECISION, message=decision()),
+        Publish(topic=DECISION, message=decision(epoch=3, rev=3)),
+        Publish(topic=DECISION, message=decision(2)),
+    )
+    heard = [
+        msgspec.json.decode(delivery.payload, type=Decision) for delivery in room.outside.heard
+    ]
+    assert [(one.sequence, one.epoch, one.rev) for one in heard] == [(1, 10, 1), (2, 10, 2)]
+
+
+async def test_after_the_epoch_was_raised_everything_is_published_again_above_it() -> None:
+    room = Room()
+    await perform(room, Publish(topic=DECISION, message=decision()))
+    room.epoch.raise_above(50)
+    newest = msgspec.json.decode(room.router.retained[DECISION], type=Decision)
+    assert (newest.epoch, newest.rev, newest.sequence) == (51, 2, 1)
+
+
+async def test_taking_back_clears_and_the_same_may_be_published_after_it() -> None:
+    room = Room()
+    await perform(
+        room,
+        Publish(topic=DECISION, message=decision()),
+        Retract(topic=DECISION),
+        Publish(topic=DECISION, message=decision()),
+    )
+    assert [bool(delivery.payload) for delivery in room.outside.heard] == [True, False, True]
+
+
+async def test_events_are_numbered_per_source_keep_their_id_and_are_not_retained() -> None:
+    room = Room()
+    event = emit(
+        node=NODE,
+        worker=Role.EVICTOR,
+        reason="Restored",
+        message="web is back",
+        time=datetime(2026, 1, 1, tzinfo=UTC),
+        about="uid",
+        transition="1",
+    )
+    await perform(room, event, event, WakeAt(boot_seconds=5))
+    first, second = room.outside.events
+    assert (first.sequence, second.sequence, first.id) == (1, 2, second.id)
+    assert room.router.retained == {}
+    assert room.woken == [(NODE, 5)]
+
+
+async def test_what_has_no_order_of_its_own_is_published_as_it_is() -> None:
+    room = Room()
+    topic = topics.ORDER_STATUS.at(NODE, name="reclaim")
+    await perform(room, Publish(topic=topic, message=OrderStatus(order_uid="u", state="Running")))
+    assert b'"orderUid":"u"' in room.router.retained[topic]
