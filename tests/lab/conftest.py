@@ -215,14 +215,15 @@ class CappedCgroup:
 @pytest.fixture
 def capped_cgroup() -> Iterator[CappedCgroup]:
     """A cgroup limited to `CAP_BYTES` of memory, gone afterwards with all that is in it."""
-    cgroup = _make_capped_cgroup(f"evictd-test-{os.getpid()}")
+    cgroup = make_capped_cgroup(f"evictd-test-{os.getpid()}")
     try:
         yield cgroup
     finally:
         cgroup.remove()
 
 
-def _make_capped_cgroup(name: str) -> CappedCgroup:
+def make_capped_cgroup(name: str) -> CappedCgroup:
+    """A cgroup limited to `CAP_BYTES` of memory; whoever makes it removes it."""
     if (CGROUPS / "memory").is_dir():
         unified = CGROUPS / "unified"
         made = CappedCgroup(
