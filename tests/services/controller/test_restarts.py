@@ -5,8 +5,11 @@ from collections.abc import Sequence
 import pytest
 from tests.services.controller.bench import DEFAULT, DRAIN, OTHER, Bench, Fuse, drained, web
 
+from evictd.core.effects import BusEffect
+from evictd.core.protocol.case import Case
 from evictd.shell.bus import Listing, Router
 from evictd.shell.journal import MemoryJournal
+from evictd.shell.journal_codec import Codec
 
 pytestmark = pytest.mark.looptime
 
@@ -255,3 +258,15 @@ async def test_what_was_cleared_before_a_restart_does_not_clear_what_came_after(
     assert bench.states() == {DEFAULT: "Active"}
     assert bench.answer() == ("False", "AwaitingEviction")
     assert [name for name in bench.router.retained if "/responders/" in name]
+
+
+async def test_a_row_of_the_journal_reads_back_as_it_was_written(bench: Bench) -> None:
+    await bench.begin()
+    await bench.observe(drained())
+    await bench.request(type="SoftWithDeadline", deadlineSeconds=90)
+    await bench.report(DRAIN, message="copying")
+    (row,) = bench.journal.kept.values()
+    codec = Codec[Case, BusEffect](Case, BusEffect)
+    state, effects = codec.read(*codec.write(row.state, row.effects))
+    assert state == row.state
+    assert effects == tuple(row.effects)
