@@ -156,7 +156,7 @@ async def test_stopping_while_a_broker_takes_no_login_ends_within_the_deadline(
     broker.signal(signal.SIGSTOP)
     process = Process(broker.url)
     task = asyncio.create_task(process.link.run())
-    await asyncio.sleep(0.05)
+    await until(lambda: any("_misc_loop" in repr(task) for task in asyncio.all_tasks()))
     process.link.stop()
     await asyncio.wait_for(task, 8)
     broker.signal(signal.SIGCONT)

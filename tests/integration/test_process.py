@@ -3,10 +3,11 @@
 import asyncio
 import os
 import signal
+import sqlite3
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,18 @@ async def listed(process: Process) -> bool:
         return (await process.stdout.readline()).split() == [b"listed", b"True"]
 
 
+async def noted(folder: Path, number: int) -> None:
+    """Wait until the journal knows that the broker has so many Evictions."""
+
+    def marks() -> int:
+        with closing(sqlite3.connect(folder / "controller.journal")) as connection:
+            return int(connection.execute("SELECT count(*) FROM marks").fetchone()[0])
+
+    async with asyncio.timeout(20):
+        while await asyncio.to_thread(marks) < number:  # noqa: ASYNC110 - a file
+            await asyncio.sleep(0.05)
+
+
 async def until(holds: Callable[[], object]) -> None:
     async with asyncio.timeout(20):
         while not holds():  # noqa: ASYNC110 - what is waited for is a value, not an event
@@ -146,7 +159,7 @@ async def test_a_killed_process_is_lost_and_its_successor_goes_on_with_all_it_ha
             for number in range(20):
                 request(mirror, f"r{number}")
             await until(lambda: len(evictions(mirror)) == 20)
-            await asyncio.sleep(1.5)  # the journal notes what the broker has with each beat
+            await noted(tmp_path, 20)
             process.kill()
             await until(lambda: said(mirror, "lost"))
         first = status(mirror)
