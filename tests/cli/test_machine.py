@@ -162,3 +162,13 @@ def test_the_runtimes_are_those_that_are_configured(tmp_path: Path) -> None:
         "docker",
         "cgroup",
     ]
+
+
+@pytest.mark.parametrize(
+    ("broker", "names"),
+    [("mqtt://queue:1883", ("queue",)), ("owned:1884", ()), ("", ())],
+)
+def test_the_brokers_host_is_a_part_of_evictd(broker: str, names: tuple[str, ...]) -> None:
+    """Its container is never stopped."""
+    text = f"broker: {broker}" if broker else ""
+    assert workloads.own_names(configured(text)) == names

@@ -38,6 +38,11 @@ def lines(found: Rules) -> list[str]:
     ]
 
 
+def test_a_plain_host_gives_back_what_nothing_uses_and_a_kubelet_by_its_own_table() -> None:
+    assert rules("").reclaim_steps == ("danglingImages", "buildCache")
+    assert rules("profile: kubelet").reclaim_steps is None
+
+
 def test_the_defaults_of_a_plain_host_are_pinned() -> None:
     assert msgspec.to_builtins(HOST_DEFAULTS) == {
         "mode": "observe",

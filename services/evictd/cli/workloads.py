@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from evictd.cli.machine import engine_address
 from evictd.runtimes import Runtime
@@ -21,7 +22,12 @@ def runtimes(configuration: Configuration) -> Iterator[Runtime]:
     settings_for = settings_of(configuration)
     if (address := engine_address(configuration)) is not None:
         places = DockerPlaces(cgroup=cgroup, proc=proc)
-        yield DockerRuntime(Engine(address), places=places, settings_for=settings_for)
+        yield DockerRuntime(
+            Engine(address),
+            own_names=own_names(configuration),
+            places=places,
+            settings_for=settings_for,
+        )
     if (parent := sources.runtimes.cgroup.parent) is not None:
         yield CgroupRuntime(
             parent,
@@ -29,3 +35,10 @@ def runtimes(configuration: Configuration) -> Iterator[Runtime]:
             places=CgroupPlaces(cgroup=cgroup, proc=proc),
             settings_for=settings_for,
         )
+
+
+def own_names(configuration: Configuration) -> tuple[str, ...]:
+    """Containers without which evictd is deaf: on a network of containers the broker's host is the
+    name of its service. [design, law 9]"""
+    host = urlsplit(configuration.broker or "").hostname
+    return () if host is None else (host,)

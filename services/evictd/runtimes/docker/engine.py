@@ -34,6 +34,8 @@ START_SECONDS = 30.0
 """Networks, mounts and the first process; nothing is pulled."""
 PRUNE_SECONDS = 120.0
 """Deleting thousands of layers on a slow card; whoever ordered it has a deadline of its own."""
+BUILD_CACHE_AGE = "24h"
+"""What was used within a day belongs to work that goes on."""
 SUMMARY_KEYS = ("Id", "Names", "Labels", "State")
 
 T = TypeVar("T")
@@ -106,10 +108,12 @@ class Engine:
         return (await self._ask("image prune", PRUNE_SECONDS, Pruned, ask)).space_reclaimed
 
     async def prune_build_cache(self) -> int:
-        """Delete what builds have left and no build uses; the bytes given back."""
+        """Delete what builds have left and none has used for a day; the bytes given back."""
 
         async def ask() -> Any:
-            return await self._connected().images.prune_builds()
+            return await self._connected().images.prune_builds(
+                all_builds=True, filters={"until": [BUILD_CACHE_AGE]}
+            )
 
         return (await self._ask("build prune", PRUNE_SECONDS, Pruned, ask)).space_reclaimed
 

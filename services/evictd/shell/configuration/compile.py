@@ -10,6 +10,7 @@ import msgspec
 from evictd.core.rules import HOST, KUBELET, Candidates, Mode, Profile, Rules
 from evictd.shell.configuration.defaults import (
     DEMONSTRATION,
+    HOST_RECLAIM_STEPS,
     OWNED,
     complete,
     over,
@@ -87,6 +88,7 @@ def rules_of(configuration: Configuration, node: str) -> Rules:
         transition_seconds=_transition_seconds(settings),
         maximum_pod_grace_seconds=settings.eviction_max_pod_grace_period or 0,
         local_storage_capacity_isolation=settings.local_storage_capacity_isolation is not False,
+        reclaim_steps=None if settings.profile == "kubelet" else HOST_RECLAIM_STEPS,
         hard_requesters=settings.hard_requesters or (),
     )
 

@@ -17,6 +17,9 @@ DEMONSTRATION = ("demo-*",)
 """Served without being asked on a loopback broker. [contract 2]"""
 HARD_REQUESTERS = ("evictd.io/node-pressure", "evictd.io/local-storage")
 """[contract 3, EvictionRequest]"""
+HOST_RECLAIM_STEPS = ("danglingImages", "buildCache")
+"""What a plain host gives back for disk and inodes before anybody is stopped: what nothing uses and
+anybody can make again."""
 OWN_GRACE = -1
 """A maximum soft grace that leaves a workload its own."""
 
