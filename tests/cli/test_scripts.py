@@ -135,3 +135,26 @@ def test_the_test_tools_are_those_of_the_project_file(sh: Script) -> None:
         ["python3", "-c", result.stdout], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert "pytest>=8" in listed.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("", "tests/core tests/house"),
+        ("-x -k ranking", "-x -k ranking tests/core tests/house"),
+        ("-x tests/core/signals", "-x tests/core/signals"),
+    ],
+)
+def test_the_lab_is_left_out_unless_it_is_asked_for(
+    sh: Script, checkout: Path, arguments: str, expected: str
+) -> None:
+    """It needs root and a Docker Engine."""
+    for tier in ("core", "house", "lab"):
+        (checkout / "tests" / tier).mkdir(parents=True)
+    binary = checkout / ".venv" / "bin" / "python"
+    binary.parent.mkdir(parents=True)
+    binary.write_text('#!/bin/sh\ncase "$*" in *-c*) ;; *) echo "$*" ;; esac\n')
+    binary.chmod(0o755)
+    commands = {"mosquitto": ":", "mosquitto_pub": ":", "python3": "exit 0", "dirname": "echo ."}
+    result = sh(f"./test {arguments}", **commands)
+    assert result.stdout.splitlines()[-1] == f"-m pytest {expected}"
