@@ -1,0 +1,123 @@
+"""The whole way back on virtual time, by real workers alone: stopped, calm, started, told."""
+
+from datetime import datetime
+
+import anyio
+import msgspec
+import pytest
+from tests.simulation.test_chain import NODE, Witness, rules_of, running, shop
+
+from evictd.shell.bus import Router
+from evictd.shell.clock import LoopClock
+from evictd.simulation.collector import SimulatedCollector
+from evictd.simulation.machine import SimulatedMachine, growing
+from evictd.simulation.node import BUILDERS, SimulatedNode
+from evictd_schemas import Stopped, topics
+from evictd_schemas.topics import Role
+
+pytestmark = pytest.mark.looptime
+
+HOG = topics.STOPPED.at(NODE, namespace="shop", name="hog")
+ORDER = topics.ORDER.at(NODE, name="restore")
+
+
+def spike() -> SimulatedMachine:
+    """The hog fills the machine within twenty seconds; the proxy gives back a little later what it
+    takes to have room for it again, and there the hog is thrifty."""
+    machine = shop()
+    hog, proxy = machine.workloads[1:]
+    hog.memory = lambda seconds: min(3000, 1000 + 100 * seconds) if hog.life == 1 else 1000
+    proxy.memory = lambda seconds: 700 if seconds < 30 else 200
+    return machine
+
+
+def down(router: Router) -> Stopped | None:
+    """The record of what is down."""
+    payload = router.retained.get(HOG)
+    return None if payload is None else msgspec.json.decode(payload, type=Stopped)
+
+
+def time_of(witness: Witness, reason: str) -> datetime:
+    """When something happened."""
+    (event,) = (event for event in witness.events if event.data["reason"] == reason)
+    return event.time
+
+
+async def test_what_was_stopped_runs_again_after_the_transition_period() -> None:
+    """Once; the record and the order are gone, and nothing is evicted again."""
+    machine = spike()
+    async with running(machine) as (_, router, witness):
+        await anyio.sleep(60)
+        assert down(router) is not None
+        await anyio.sleep(600)
+        took = time_of(witness, "Restored") - time_of(witness, "Evicted")
+        assert 59 <= took.total_seconds() <= 80
+        assert machine.workloads[1].life == 2
+        assert not machine.workloads[1].stopped
+        assert len(machine.killed) == 1
+        assert down(router) is None
+        assert ORDER not in router.retained
+        assert witness.reasons(Role.EVICTOR).count("Restored") == 1
+
+
+async def test_without_room_for_its_last_usage_it_stays_down() -> None:
+    """It had grown to all that there is."""
+    machine = shop()
+    async with running(machine) as (_, router, _witness):
+        await anyio.sleep(3600)
+        assert machine.workloads[1].stopped
+        assert down(router) is not None
+        assert ORDER not in router.retained
+
+
+@pytest.mark.parametrize("role", [Role.EVICTOR, Role.RESPONDER])
+@pytest.mark.parametrize("after_seconds", [40, 79, 80.1])
+async def test_a_worker_that_dies_in_between_finds_what_is_down_on_the_bus(
+    role: Role, after_seconds: float
+) -> None:
+    """Before the return, at its very look, or after it: one return, nothing evicted again."""
+    machine = spike()
+    router, clock, witness = Router(), LoopClock(), Witness()
+    router.attach(witness)
+    node = SimulatedNode(machine=machine, rules=lambda _: rules_of(), clock=clock, bus=router)
+    async with anyio.create_task_group() as tasks:
+        for other in BUILDERS:
+            if other is not role:
+                tasks.start_soon(node.worker(other).run)
+        tasks.start_soon(SimulatedCollector(machine, router, clock).run)
+        with anyio.move_on_after(after_seconds):
+            await node.worker(role).run()
+        await anyio.sleep(1)
+        tasks.start_soon(node.worker(role).run)
+        await anyio.sleep(180)
+        tasks.cancel_scope.cancel()
+    assert machine.workloads[1].life == 2
+    assert len(machine.killed) == 1
+    assert down(router) is None
+    assert ORDER not in router.retained
+
+
+async def test_what_a_person_started_is_told_and_not_started_again() -> None:
+    machine = shop()
+    async with running(machine) as (_, router, witness):
+        await anyio.sleep(60)
+        hog = machine.workloads[1]
+        hog.memory = growing(100, 0, 100)
+        assert (await machine.start("shop", "hog", "")).runs
+        await anyio.sleep(120)
+        assert down(router) is None
+        assert hog.life == 2
+        assert witness.reasons(Role.EVICTOR).count("Restored") == 1
+
+
+async def test_a_workload_that_always_falls_is_brought_back_less_and_less_often() -> None:
+    """Every 200 s something important takes the memory for a while: nine times in half an hour, but
+    the pauses double."""
+    machine = shop(1500)
+    hog, proxy = machine.workloads[1:]
+    proxy.memory = lambda seconds: 2100 if seconds % 200 < 20 else 300
+    async with running(machine) as (_, _router, witness):
+        await anyio.sleep(1800)
+    assert "EvictionLoop" in witness.reasons(Role.EVICTOR)
+    assert 4 <= len(machine.killed) <= 7
+    assert witness.reasons(Role.EVICTOR).count("Restored") == hog.life - 1
