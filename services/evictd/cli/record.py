@@ -1,8 +1,10 @@
 """`evictd record FILE`: what travels on the bus, as lines that can be decided again."""
 
 import asyncio
+import logging
 import signal
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import BinaryIO
@@ -13,6 +15,7 @@ import click
 from evictd.cli.broker import operator_address
 from evictd.cli.options import config_option, loaded
 from evictd.core.errors import HostError, InputError, PeerError
+from evictd.shell import logs
 from evictd.shell.blocking import in_thread
 from evictd.shell.bus import Router
 from evictd.shell.bus.address import Address
@@ -50,6 +53,7 @@ def command(
     The configuration is written too, without logins: run it with the one that the workers have.
     """
     configuration = loaded(file, broker=broker).configuration
+    logs.configure(worker="record", node=node, level=logging.CRITICAL)
     address = operator_address(configuration)
     with opened(destination, force=force) as stream:
         count = asyncio.run(record(stream, configuration, address, node, seconds))
@@ -106,12 +110,17 @@ async def _write(stream: BinaryIO, recorder: Recorder, seconds: float | None) ->
                 await stopping.wait()
             count += len(recorder.waiting)
             text = recorder.take()
-            await in_thread(lambda text=text: (stream.write(text), stream.flush()))
+            await in_thread(partial(_append, stream, text))
             if stream.tell() > FILE_BYTES_MAX:
                 click.echo(f"the file has {FILE_BYTES_MAX} bytes: the recording ends", err=True)
                 break
         tasks.cancel_scope.cancel()
     return count
+
+
+def _append(stream: BinaryIO, text: bytes) -> None:
+    stream.write(text)
+    stream.flush()
 
 
 async def _await_end(stopping: anyio.Event, seconds: float | None) -> None:

@@ -28,6 +28,8 @@ VERBS = {
     "node-name": Verb(module="node_name", summary="Print the name of this machine on the bus."),
     "demo": Verb(module="demo", summary="Tell the story of a machine running short, in a minute."),
     "simulate": Verb(module="simulate", summary="Play a scenario: what would be decided, and why."),
+    "rank": Verb(module="rank", summary="Print who would go, in which order, and why."),
+    "explain": Verb(module="explain", summary="Tell when one workload would go, and why."),
     "record": Verb(module="record", summary="Write what travels on the bus into a file."),
     "replay": Verb(module="replay", summary="Decide a recording again, and compare."),
     "version": Verb(module="version", summary="Print the version."),

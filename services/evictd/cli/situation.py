@@ -1,0 +1,152 @@
+"""What `rank` and `explain` look at: a node as it is on the bus, or an observation in a file."""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any, ClassVar
+
+import click
+import msgspec
+
+from evictd.cli.broker import operator_address
+from evictd.cli.machine import home_node
+from evictd.cli.options import Command, config_option, loaded
+from evictd.client import Mirror, connect
+from evictd.core.decision import Given, Judged, Plan, Restored, Retained, Seen, Wished, decide
+from evictd.core.decision.explanation import Situation
+from evictd.core.decision.requests import REQUESTERS
+from evictd.core.errors import InputError
+from evictd.core.evaluation import Observed, Watch, evaluate
+from evictd.core.moments import Now
+from evictd.core.observations import problems
+from evictd.core.rules import Rules
+from evictd.shell import logs
+from evictd.shell.clock import SystemClock
+from evictd.shell.configuration import rules_of
+from evictd_schemas import Observation, Pressure, topics
+from evictd_schemas.configuration import Configuration
+from evictd_schemas.topics import segment_problem
+
+
+class NotFoundError(InputError):
+    """What was asked for is not there."""
+
+    exit_code: ClassVar[int] = 4
+
+
+def situation_options(command: Command) -> Command:
+    """Where to look, and for what shortage."""
+    for option in (
+        click.option("--signal", help="Shortage of what. Default: what is short, else memory."),
+        click.option(
+            "--observation",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="Look at an observation in a file instead of the bus.",
+        ),
+        click.option("--broker", help="Broker. Default: the configured one."),
+        click.option("--node", help="Default: this machine."),
+        config_option,
+    ):
+        command = option(command)
+    return command
+
+
+def situation(
+    file: Path | None, node: str | None, broker: str | None, observation: Path | None
+) -> Situation:
+    """From a file where one is given, else from the bus. Raises `NotFoundError` for a node that
+    nobody observes, `PeerError` without a broker."""
+    configuration = loaded(file, broker=broker).configuration
+    if observation is not None:
+        return of_observation(configuration, read_observation(observation), node)
+    if node is not None and (problem := segment_problem(node)) is not None:
+        raise InputError(f"{node!r} is no node: {problem}")
+    return asyncio.run(_of_bus(configuration, node or home_node(configuration)))
+
+
+def read_observation(file: Path) -> Observation:
+    """As `mosquitto_sub` prints it. Raises `InputError`."""
+    try:
+        found = msgspec.json.decode(file.read_bytes(), type=Observation)
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: is no observation: {error}") from error
+    for problem in problems(found.node, found, None):
+        raise InputError(f"{file}: {problem.field}: {problem.reason}")
+    return found
+
+
+def of_observation(
+    configuration: Configuration, found: Observation, node: str | None = None
+) -> Situation:
+    """An observation alone: the pressure is what the evaluator makes of it."""
+    rules = rules_of(configuration, node or found.node)
+    now = Now(boot_seconds=found.uptime_seconds or 0.0, utc=found.time)
+    pressure = judged(rules, found, now)
+    given = Judged(pressure=pressure, observation=found)
+    return Situation(rules=rules, plan=Plan(), given=given, now=now)
+
+
+def judged(rules: Rules, found: Observation, now: Now) -> Pressure:
+    """The evaluator's first word about a node; empty where the layout cannot be told."""
+    _, effects = evaluate(rules, Watch(), Observed(observation=found), now)
+    for effect in effects:
+        message: Any = getattr(effect, "message", None)
+        if isinstance(message, Pressure):
+            return message
+    return Pressure(node=rules.node, time=now.utc, sequence=0, conditions=(), thresholds=())
+
+
+async def _of_bus(configuration: Configuration, node: str) -> Situation:
+    logs.configure(worker="reader", node=node, level=logging.CRITICAL)
+    async with connect(operator_address(configuration)) as mirror:
+        found = mirror.get(topics.OBSERVATION, node)
+        pressure = mirror.get(topics.PRESSURE, node)
+        givens = _givens(mirror, node)
+    if found is None:
+        raise NotFoundError(_not_observed(mirror, node))
+    now = SystemClock().now()
+    rules = rules_of(configuration, node)
+    plan = Plan()
+    for given in givens:
+        plan, _ = decide(rules, plan, given, now)
+    return Situation(
+        rules=rules,
+        plan=plan,
+        given=Judged(
+            pressure=judged(rules, found, now) if pressure is None else pressure,
+            observation=found,
+        ),
+        now=now,
+    )
+
+
+def _not_observed(mirror: Mirror, node: str) -> str:
+    others = sorted({found.place.node for found in mirror.objects(topics.OBSERVATION)})
+    known = f"; on the bus are {', '.join(others)}" if others else ""
+    return f"nobody observes node {node}{known}"
+
+
+def _givens(mirror: Mirror, node: str) -> list[Given]:
+    """What the evictor would find after a start: its own words, running evictions, wishes."""
+    requests = tuple(
+        Retained(topic=found.topic, request=found.message)
+        for found in mirror.objects(topics.REQUEST, node)
+        if f"{found.place.names['domain']}/{found.place.names['key']}" in REQUESTERS
+    )
+    return [
+        Restored(decision=mirror.get(topics.DECISION, node), requests=requests),
+        *(
+            Seen(
+                namespace=found.place.names["namespace"],
+                name=found.place.names["name"],
+                eviction=found.message,
+            )
+            for found in mirror.objects(topics.EVICTION, node)
+        ),
+        *(
+            Wished(topic=found.topic, wish=found.message)
+            for found in mirror.objects(topics.WISH, node)
+        ),
+    ]
