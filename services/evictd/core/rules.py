@@ -36,6 +36,8 @@ class Profile(Struct, frozen=True, kw_only=True):
     `memory_view`: which of a reading's `views` counts; None takes `available`.
     `hard_grace_seconds`: SIGKILL after that on a hard eviction.
     `hard_grace_is_cap`: the workload's own grace counts, up to `hard_grace_seconds`.
+    `grace_ends_when_worse`: SIGKILL sooner when the signal falls below half its line, or when
+    everything waits for memory for more than 40 per cent of the time.
     `negative_soft_cap_is_own`: a negative maximum soft grace means the workload's own.
     `settle_seconds`: after a victim is gone, the next needs an observation at least that much
     later.
@@ -59,6 +61,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     memory_view: str | None = None
     hard_grace_seconds: int = 1
     hard_grace_is_cap: bool = False
+    grace_ends_when_worse: bool = False
     negative_soft_cap_is_own: bool = False
     settle_seconds: float = 0
     failed_victim_moves_on: bool = False
@@ -79,6 +82,7 @@ HOST = Profile(
     memory_view="mem_available",
     hard_grace_seconds=10,
     hard_grace_is_cap=True,
+    grace_ends_when_worse=True,
     negative_soft_cap_is_own=True,
     settle_seconds=1,
     failed_victim_moves_on=True,

@@ -1,11 +1,12 @@
 """What every Pressure does to standing requests before anything is decided: gone targets, stuck
-evictions, withdrawal, the end of rehearsals. [design, laws 7 and 8]"""
+evictions, withdrawal, haste, the end of rehearsals. [design, laws 7 and 8]"""
 
 from collections.abc import Callable
 
 from msgspec import structs
 
 from evictd.core.decision import growth
+from evictd.core.decision.haste import hasten
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.limits import offences
 from evictd.core.decision.plan import Instant, OwnRequest, Plan
@@ -36,7 +37,8 @@ def keep(rules: Rules, plan: Plan, given: Judged, layout: Layout, now: Now) -> S
     plan = _with_clear_signals(plan, given.pressure, observed)
     plan, unwanted = without(plan, lambda own: _unwanted(rules, plan, given, layout, own))
     plan, withdrawals = _withdraw(rules, plan, observed)
-    return plan, (*unwanted, *withdrawals)
+    plan, hastened = hasten(rules, plan, given)
+    return plan, (*unwanted, *withdrawals, *hastened)
 
 
 def without(plan: Plan, unwanted: Callable[[OwnRequest], bool]) -> Step:
