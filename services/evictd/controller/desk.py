@@ -12,6 +12,7 @@ from evictd.controller.directory import Directory
 from evictd.controller.keys import key_of, levels_of, participant_of
 from evictd.controller.registry import Registry
 from evictd.controller.views import Views
+from evictd.core.admission.kinds import too_many
 from evictd.core.admission.messages import (
     registration_problems,
     report_problems,
@@ -34,11 +35,20 @@ from evictd.core.protocol.inputs import (
 )
 from evictd.core.protocol.reports import Standing, standing
 from evictd.shell.reception import Opened
-from evictd_schemas import EvictionRequest, Observation, Registration, RequestStatus, topics
+from evictd_schemas import (
+    EvictionRequest,
+    Observation,
+    PodTarget,
+    Registration,
+    RequestStatus,
+    topics,
+)
 from evictd_schemas.topics import Place
 
 REQUESTS_MAX = 10_000
-"""Requests held at once; further ones are refused and counted."""
+"""Requests held at once."""
+REQUESTS_OF_TARGET_MAX = 100
+"""Requests held for one target: each is named in its Eviction, which has to fit into a message."""
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -57,8 +67,6 @@ class Desk:
         self.directory = Directory()
         self.views = Views()
         self.registry = Registry()
-        self.refused = 0
-        """Requests beyond `REQUESTS_MAX`."""
 
     def problems(
         self, rules: ControllerRules, place: Place[Any], message: Any, now: Now
@@ -66,7 +74,8 @@ class Desk:
         """Every broken rule of a message that is read here."""
         if place.kind is topics.REQUEST:
             held = self.directory.request(topics.REQUEST.at(place.node, **place.names))
-            return tuple(requested_problems(rules, levels_of(place), message, held))
+            found = tuple(requested_problems(rules, levels_of(place), message, held))
+            return found if found or held is not None else self._crowd(place, message)
         if place.kind is topics.REPORT:
             return tuple(report_problems(message, now))
         if place.kind is topics.REGISTRATION:
@@ -78,9 +87,7 @@ class Desk:
     def request(self, topic: str, opened: Opened) -> Iterator[Entry]:
         """A request as it comes, or its end."""
         if opened.message is not None:
-            found = self.requested(topic, opened, None)
-            if found is not None:
-                yield found
+            yield self.requested(topic, opened, None)
             return
         key = self.directory.drop_request(topic)
         if key is not None:
@@ -88,19 +95,15 @@ class Desk:
             given = Withdrawn(requester=requester, namespace=namespace, name=name)
             yield Entry(key=key, given=given, slot=("withdrawn", topic))
 
-    def requested(self, topic: str, opened: Opened, status: RequestStatus | None) -> Entry | None:
-        """A request, and the status that was read back for it; None where it is one too many.
+    def requested(self, topic: str, opened: Opened, status: RequestStatus | None) -> Entry:
+        """A request, and the status that was read back for it.
 
         A withdrawal keeps a slot of its own beside it: what follows one is a new object.
         """
         requester, namespace, name = levels_of(opened.place)
         request: EvictionRequest = opened.message
-        pod = request.spec.target.pod
         known = self.directory.request(topic) is not None
-        if pod is None or (not known and self.directory.requests >= REQUESTS_MAX):
-            self.refused += 1
-            return None
-        key = str(key_of(opened.place.node, namespace, pod))
+        key = _key(opened.place, request)
         self.directory.take_request(topic, key, request)
         given = Requested(
             requester=requester,
@@ -179,9 +182,23 @@ class Desk:
         self.views.forget(node)
         self.registry.forget(node)
 
+    def _crowd(self, place: Place[Any], request: EvictionRequest) -> tuple[Problem, ...]:
+        """No more requests than can be held."""
+        if self.directory.wishes(_key(place, request)) >= REQUESTS_OF_TARGET_MAX:
+            return (too_many("spec.target", REQUESTS_OF_TARGET_MAX + 1, REQUESTS_OF_TARGET_MAX),)
+        if self.directory.requests >= REQUESTS_MAX:
+            return (too_many("topic", REQUESTS_MAX + 1, REQUESTS_MAX),)
+        return ()
+
     def _case(self, key: str) -> Case:
         return self._cases.get(key, Case())
 
     def _unconfirmed(self, key: str, levels: tuple[str, str, str]) -> bool:
         held = self._case(key).requests
         return any(item.unconfirmed and item.topic_levels == levels for item in held)
+
+
+def _key(place: Place[Any], request: EvictionRequest) -> str:
+    """The key of a request's target, which admission has seen to be there."""
+    pod = request.spec.target.pod or PodTarget()
+    return str(key_of(place.node, place.names["namespace"], pod))

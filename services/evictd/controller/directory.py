@@ -1,5 +1,6 @@
 """What leads from a topic to the targets that it concerns. It knows no rules and no bus."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from evictd.controller.keys import Key, read_key
@@ -17,6 +18,7 @@ class Directory:
 
     def __init__(self) -> None:
         self._requests: dict[str, tuple[str, EvictionRequest]] = {}
+        self._wishes: Counter[str] = Counter()
         self._evictions: dict[tuple[str, str, str], str] = {}
         self._numbered: dict[tuple[str, str, str], set[str]] = {}
         self._nodes: dict[str, set[str]] = {}
@@ -25,7 +27,7 @@ class Directory:
         """A case that the journal kept."""
         node = read_key(key).node
         for held in case.requests:
-            self._requests[request_topic(node, held)] = (key, held.request)
+            self.take_request(request_topic(node, held), key, held.request)
         self.update(key, Case(), case)
 
     def update(self, key: str, old: Case, new: Case) -> None:
@@ -52,18 +54,29 @@ class Directory:
 
     def take_request(self, topic: str, key: str, request: EvictionRequest) -> None:
         """A request was accepted for a key."""
+        self.drop_request(topic)
         self._requests[topic] = (key, request)
+        self._wishes[key] += 1
 
     def drop_request(self, topic: str) -> str | None:
         """A request is gone; the key that it was for."""
         known = self._requests.pop(topic, None)
-        return None if known is None else known[0]
+        if known is None:
+            return None
+        self._wishes[known[0]] -= 1
+        if not self._wishes[known[0]]:
+            del self._wishes[known[0]]
+        return known[0]
+
+    def wishes(self, key: str) -> int:
+        """How many requests are held for one target."""
+        return self._wishes[key]
 
     def forget_requests(self, node: str) -> None:
         """No request on the node is held any more."""
         for topic, (key, _) in tuple(self._requests.items()):
             if read_key(key).node == node:
-                del self._requests[topic]
+                self.drop_request(topic)
 
     @property
     def requests(self) -> int:

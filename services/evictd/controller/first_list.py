@@ -68,7 +68,8 @@ class FirstList:
         for topic, opened in requests.items():
             if opened.message is None:
                 yield from desk.request(topic, opened)
-            elif (found := desk.requested(topic, opened, self._statuses.get(topic))) is not None:
+            else:
+                found = desk.requested(topic, opened, self._statuses.get(topic))
                 by_key.setdefault(found.key, []).append(found)
         for key, evictions in self._evictions.items():
             wishes = [entry.given for entry in by_key.pop(key, ())]

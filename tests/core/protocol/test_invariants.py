@@ -47,13 +47,14 @@ TARGET = Target(pod=PodTarget(name="web", uid=UID))
 CODEC = msgspec.json.Decoder(Case)
 
 
-def pod_of(uid: str, *, protected: bool, phase: str) -> Pod:
+def pod_of(uid: str, *, protected: bool, phase: str, group: str | None) -> Pod:
     return Pod(
         namespace="shop",
         name="web",
         uid=uid,
         phase=phase,
         protected=protected,
+        scheduling_group=group,
         eviction_responders=(
             DeclaredResponder(name=DRAIN, priority=10000, start_deadline_seconds=60),
             DeclaredResponder(name=COPY, priority=5000, heartbeat_deadline_seconds=30),
@@ -162,11 +163,21 @@ class Target_(RuleBasedStateMachine):
         complete=st.booleans(),
         protected=st.sampled_from([False, False, False, True]),
         phase=st.sampled_from(["Running", "Running", "Succeeded"]),
+        group=st.sampled_from([None, None, None, None, "g"]),
     )
     def sight(
-        self, uid: str | None, *, live: bool, complete: bool, protected: bool, phase: str
+        self,
+        uid: str | None,
+        *,
+        live: bool,
+        complete: bool,
+        protected: bool,
+        phase: str,
+        group: str | None,
     ) -> None:
-        pod = None if uid is None else pod_of(uid, protected=protected, phase=phase)
+        pod = None
+        if uid is not None:
+            pod = pod_of(uid, protected=protected, phase=phase, group=group)
         moment = Moment(time=self.now.utc)
         self.feed(Sighted(pod=pod, moment=moment, live=live, complete=complete))
 

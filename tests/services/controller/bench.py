@@ -108,6 +108,7 @@ class Bench:
         self.fuse = Fuse(None)
         self.rules = Rules(node="edge", mode=Mode.ACT)
         self.pods: list[dict[str, Any]] = []
+        self.boot_id: str | None = None
         self.lives = 0
         self.sequence = 0
         self._task: asyncio.Task[None] | None = None
@@ -132,7 +133,7 @@ class Bench:
             run_blocking=inline,
             rules=lambda node: replace_node(self.rules, node) if node != "nobody" else None,
         )
-        self.worker = Controller(outside)
+        self.worker = Controller(outside, boot_id=self.boot_id)
         self._task = asyncio.create_task(self.worker.run())
         await self.settle()
         return self.worker

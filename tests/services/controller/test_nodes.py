@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from tests.services.controller.bench import DEFAULT, DRAIN, WEB, Bench, drained, request_topic, web
 
+from evictd.controller.desk import REQUESTS_OF_TARGET_MAX
 from evictd.core.moments import Now
 from evictd.shell.clock import LoopClock
 from evictd_schemas import topics
@@ -133,3 +134,66 @@ async def test_an_older_value_of_a_topic_never_replaces_a_newer_one(bench: Bench
     assert bench.worker.order.ignored == 2
     await bench.say(topic, {**gone, "epoch": 7, "rev": 3})
     assert bench.failed() == ("True", "CanceledDueToNoRequesters")
+
+
+async def test_no_more_requests_for_one_target_than_its_eviction_can_name(bench: Bench) -> None:
+    await bench.begin()
+    for number in range(REQUESTS_OF_TARGET_MAX):
+        await bench.request(name=f"move-{number}")
+    assert "MessageRejected" not in bench.reasons()
+    await bench.request(name="one-too-many")
+    assert bench.event("MessageRejected")["data"]["field"] == "spec.target"
+    assert bench.status("one-too-many") is None
+    await bench.withdraw(name="move-7")
+    await bench.request(name="another")
+    assert bench.answer("another") == ("False", "AwaitingEviction")
+    eviction = bench.eviction()
+    assert eviction is not None
+    assert len(eviction.metadata.owner_references) == REQUESTS_OF_TARGET_MAX
+
+
+async def test_an_observation_of_the_own_boot_counts_by_when_it_was_taken(bench: Bench) -> None:
+    """It came after the request and was taken before it: it proves nothing about the target."""
+    bench.boot_id = "b00t"
+    await bench.start()
+    await bench.after(100)
+    await bench.observe(empty=True, bootId="b00t", uptimeSeconds=90)
+    await bench.request()
+    await bench.observe(empty=True, bootId="b00t", uptimeSeconds=99)
+    assert bench.answer() == ("False", "AwaitingEviction")
+    await bench.observe(empty=True, bootId="b00t", uptimeSeconds=101)
+    assert bench.answer() == ("True", "EvictionInvalid")
+
+
+async def test_a_pod_of_a_scheduling_group_is_not_evicted_on_its_own(bench: Bench) -> None:
+    await bench.begin()
+    await bench.observe(web(schedulingGroup="g"))
+    await bench.request()
+    assert bench.answer() == ("True", "EvictionInvalid")
+    assert bench.names() == []
+
+
+async def test_a_pod_that_is_protected_meanwhile_is_let_alone(bench: Bench) -> None:
+    await bench.begin()
+    await bench.request()
+    await bench.observe(web(protected=True))
+    assert bench.states() == {DEFAULT: "Canceled"}
+    assert bench.failed() == ("True", "CanceledDueToNoRequesters")
+    assert bench.answer() == ("True", "EvictionInvalid")
+
+
+async def test_a_pod_that_joins_a_group_meanwhile_cancels_its_responder(bench: Bench) -> None:
+    await bench.begin()
+    await bench.request()
+    await bench.observe(web(schedulingGroup="g"))
+    assert bench.states() == {DEFAULT: "Canceled"}
+    assert bench.failed() == ("True", "EvictionInvalid")
+
+
+async def test_a_cleared_observation_proves_nothing(bench: Bench) -> None:
+    await bench.begin()
+    await bench.request()
+    await bench.say(topics.OBSERVATION.at("edge"), None)
+    await bench.after(10)
+    assert bench.answer() == ("False", "AwaitingEviction")
+    assert bench.states() == {DEFAULT: "Active"}

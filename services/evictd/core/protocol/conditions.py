@@ -122,23 +122,19 @@ def put(conditions: Conditions, wanted: Condition, now: datetime) -> tuple[Condi
     return merged, changed
 
 
-def conclude(
-    conditions: Conditions, verdict: Verdict, now: datetime, generation: int | None = None
-) -> tuple[Conditions, bool]:
-    """Write both conditions, Failed first; `generation` is what they were decided for."""
+def conclude(conditions: Conditions, verdict: Verdict, now: datetime) -> tuple[Conditions, bool]:
+    """Write both conditions, Failed first."""
     failed = Condition(
         type=ConditionType.FAILED,
         status=verdict.failed,
         reason=verdict.failed_cause,
         message=verdict.failed_message,
-        observed_generation=generation,
     )
     evicted = Condition(
         type=ConditionType.TARGET_EVICTED,
         status=verdict.evicted,
         reason=verdict.evicted_cause,
         message=verdict.evicted_message,
-        observed_generation=generation,
     )
     first, failed_changed = put(conditions, failed, now)
     both, evicted_changed = put(first, evicted, now)

@@ -58,10 +58,11 @@ class View(Struct, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """The step that was taken, and what it was taken by."""
+    """The step that was taken, what it was taken by, and a verdict that stands beforehand."""
 
     view: View
     step: Step
+    verdict: Verdict | None = None
 
 
 def sync_eviction(rules: ControllerRules, case: Case, eviction: Eviction, now: Now) -> Case:
@@ -74,7 +75,7 @@ def sync_eviction(rules: ControllerRules, case: Case, eviction: Eviction, now: N
         rules.policy, eviction.spec.target, case.pod, duplicate=_duplicate(case, eviction)
     )
     if text is not None:
-        return with_eviction(case, _concluded(eviction, failure(Cause.INVALID, text), now))
+        return _failed(rules, case, eviction, text, now)
     part = taking_part(rules, case, is_dry=eviction.status.dry_run)
     wish = wish_of(wanted_by(part), now.utc)
     eviction = _named(rules, eviction, part, wish, now)
@@ -85,6 +86,19 @@ def sync_eviction(rules: ControllerRules, case: Case, eviction: Eviction, now: N
     case = _with_end(rules, case, eviction, now)
     step = _forced(eviction.status, view) or _progressed(rules, case, eviction, view, now)
     return _written(rules, case, eviction, Outcome(view=view, step=step), now)
+
+
+def _failed(rules: ControllerRules, case: Case, eviction: Eviction, text: str, now: Now) -> Case:
+    """It cannot run, or not any more; whoever is at work is canceled in the same write."""
+    status = eviction.status
+    states = chain.ordered(status.target_responders)
+    step = progress(states, status.responders, Target.UNWANTED, now.utc)
+    outcome = Outcome(
+        view=View(wish=Wish(), target=Target.UNWANTED),
+        step=step,
+        verdict=failure(Cause.INVALID, text),
+    )
+    return _written(rules, case, eviction, outcome, now)
 
 
 def _duplicate(case: Case, eviction: Eviction) -> bool:
@@ -167,7 +181,7 @@ def _written(
     case = _remembered(case, eviction, outcome, now)
     status = structs.replace(status, target_responders=states, responders=tuple(fresh.values()))
     eviction = structs.replace(eviction, status=status)
-    verdict = _verdict(rules, case, eviction, outcome, now)
+    verdict = outcome.verdict or _verdict(rules, case, eviction, outcome, now)
     return with_eviction(case, _concluded(eviction, verdict, now))
 
 

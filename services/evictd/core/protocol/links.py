@@ -53,7 +53,9 @@ def refreshed(rules: ControllerRules, case: Case, eviction: Eviction) -> Case:
     metadata = structs.replace(
         metadata,
         labels=labels.updated(metadata.labels, computed),
-        owner_references=labels.owners(metadata.owner_references, requests),
+        owner_references=labels.owners(
+            metadata.owner_references, requests, keep=rules.policy.keeps_owners
+        ),
     )
     return with_eviction(case, structs.replace(eviction, metadata=metadata))
 
