@@ -13,7 +13,7 @@ if (root := str(Path(__file__).parents[2])) not in sys.path:
     sys.path.insert(0, root)
 
 from tests.lab.node import Node
-from tests.lab.workloads import APPETITES, MIB, workloads
+from tests.lab.workloads import APPETITES, MIB, Appetite, Workload, workloads
 
 LINE_MIB = 200
 IMPORTANCE = {
@@ -47,13 +47,18 @@ def settings(profile: str, cgroup: Any) -> dict[str, Any]:
     }
 
 
+def everybody_eats(node: Node, running: dict[str, Workload]) -> None:
+    """All at once, as soon as evictd knows them all; until somebody has gone."""
+    node.until("all are seen", lambda: all(node.pod(name) for name in running))
+    for workload in running.values():
+        workload.begin()
+    node.until("one is evicted", lambda: node.hears.events("Evicted"))
+
+
 def the_greedy_one_goes(node: Node, cgroup: Any, folder: Path) -> None:
     """And nobody else, once, and the machine has memory again."""
     with workloads(cgroup, folder, APPETITES) as running:
-        node.until("all are seen", lambda: all(node.pod(name) for name in APPETITES))
-        for workload in running.values():
-            workload.begin()
-        node.until("one is evicted", lambda: node.hears.events("Evicted"))
+        everybody_eats(node, running)
         node.until("it has gone", lambda: not running["greedy"].lives)
         node.until("memory is back", lambda: node.available() >= LINE_MIB * MIB)
         node.until("the condition clears", lambda: node.hears.events("NodeHasSufficientMemory"))
@@ -85,3 +90,20 @@ def test_one_process_takes_the_right_workload(
     node = Node(folder=tmp_path, settings=settings(profile, capped_cgroup))
     with node.joined():
         the_greedy_one_goes(node, capped_cgroup, tmp_path)
+
+
+def test_who_ignores_the_signal_and_eats_on_is_killed_before_the_kernel_has_to(
+    capped_cgroup: Any, tmp_path: Path
+) -> None:
+    """Its grace of ten seconds ends when memory falls below half the line."""
+    node = Node(folder=tmp_path, settings=settings("host", capped_cgroup))
+    deaf = Appetite(top_mib=900, mib_a_second=150, deaf=True)
+    with (
+        node.joined(),
+        workloads(capped_cgroup, tmp_path, {**APPETITES, "greedy": deaf}) as running,
+    ):
+        everybody_eats(node, running)
+        (evicted,) = node.hears.events("Evicted")
+        assert evicted["data"]["pod"]["name"] == "greedy"
+        assert not node.hears.events("SystemOOM")
+        assert [name for name, workload in running.items() if not workload.lives] == ["greedy"]
