@@ -10,7 +10,7 @@ from functools import cache
 from math import isfinite
 from typing import Any
 
-from msgspec import UNSET, inspect
+from msgspec import UNSET, inspect, structs
 
 from evictd.shell.configuration.document import Items, Mapping, Node, Scalar
 from evictd.shell.configuration.problems import KeyPath, Place, Problem, meant, path_text
@@ -196,7 +196,7 @@ def _elsewhere(name: str, path: KeyPath) -> str | None:
 @cache
 def signal_names() -> tuple[str, ...]:
     """Every signal that can be configured."""
-    return tuple(item.encode_name for item in inspect.type_info(Signals).fields)  # type: ignore[attr-defined]
+    return tuple(item.encode_name for item in structs.fields(Signals))
 
 
 @cache
