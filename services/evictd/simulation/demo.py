@@ -22,6 +22,7 @@ from evictd.simulation.machine import (
     SimulatedWorkload,
     growing,
     steady,
+    stepping,
 )
 from evictd.simulation.node import SimulatedNode
 from evictd_schemas import DeclaredResponder, Event, Observation, topics
@@ -30,18 +31,23 @@ NODE = "demo-1"
 DRAIN = "demo.evictd.io/save"
 HARD_MIB = 500
 SOFT_MIB = 1024
-STORY_SECONDS = 50.0
+DB_SHRINKS_SECONDS = 36.0
+STORY_SECONDS = 44.0
 """The end of the story, whatever has happened by then."""
 Say = Callable[[str], None]
 
 
 def machine() -> SimulatedMachine:
-    """4 GiB, a shop: one batch job grows slowly and can save its work, one cache grows in a
-    burst."""
+    """4 GiB, a shop: one batch job grows slowly and can save its work, one cache grows in a burst,
+    and at the end the data base gives back what the batch job needs, but not the cache."""
     shop = SimulatedMachine(node=NODE, memory_mib=4096)
     shop.add(
         SimulatedWorkload(
-            namespace="shop", name="db", memory=steady(1200), request_mib=1024, priority=1000
+            namespace="shop",
+            name="db",
+            memory=stepping(1200, DB_SHRINKS_SECONDS, 800),
+            request_mib=1024,
+            priority=1000,
         )
     )
     shop.add(SimulatedWorkload(namespace="shop", name="web", memory=steady(700), request_mib=800))
@@ -138,9 +144,8 @@ class Teller:
         return "" if self._available_mib is None else f"{self._available_mib} MiB"
 
 
-async def tell(say: Say) -> None:
+async def tell(say: Say, clock: Clock) -> None:
     """Play the story with the real workers over a router in memory."""
-    clock: Clock = SystemClock()
     bus: Bus = Router()
     shop = machine()
     origin = clock.now().boot_seconds
@@ -161,4 +166,4 @@ async def tell(say: Say) -> None:
 
 def run(say: Say) -> None:
     """Entry of the command line."""
-    anyio.run(tell, say)
+    anyio.run(tell, say, SystemClock())

@@ -45,6 +45,11 @@ def growing(start_mib: float, mib_per_second: float, top_mib: float) -> Curve:
     return lambda seconds: min(top_mib, start_mib + mib_per_second * max(0.0, seconds))
 
 
+def stepping(mib: float, at_seconds: float, then_mib: float) -> Curve:
+    """The same until a moment, and the same from then on."""
+    return lambda seconds: mib if seconds < at_seconds else then_mib
+
+
 @dataclass(kw_only=True)
 class SimulatedWorkload:
     """One workload. `stop_seconds` is how long it takes after SIGTERM; beyond the grace it is
