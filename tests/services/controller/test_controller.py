@@ -170,6 +170,16 @@ async def test_at_its_deadline_a_request_counts_as_hard(bench: Bench) -> None:
     assert bench.states() == {DRAIN: "Interrupted", DEFAULT: "Active"}
 
 
+async def test_a_deadline_that_was_set_is_never_moved_back(bench: Bench) -> None:
+    await bench.begin()
+    await bench.observe(drained())
+    await bench.request(type="SoftWithDeadline", deadlineSeconds=120)
+    await bench.after(60)
+    await bench.request(type="SoftWithDeadline", deadlineSeconds=600)
+    await bench.after(61)
+    assert bench.states() == {DRAIN: "Interrupted", DEFAULT: "Active"}
+
+
 @pytest.mark.parametrize("fields", [{"critical": True}, {"protected": True}])
 async def test_a_critical_or_protected_target_is_refused(
     bench: Bench, fields: dict[str, bool]

@@ -60,6 +60,8 @@ async def test_a_dry_report_never_says_that_the_target_is_gone(bench: Bench) -> 
     await bench.request(dryRun=True)
     await bench.report(completionTime=bench.time(), targetGone=True)
     assert bench.failed() == ("True", "DryRun")
+    await bench.request(dryRun=False)
+    assert bench.states("pod-2-web") == {DEFAULT: "Active"}
     assert "Evicted" not in bench.reasons()
 
 

@@ -273,3 +273,12 @@ async def test_a_completion_is_never_held_back(bench: Bench) -> None:
     assert eviction.status.responders[0].point_of_no_return
     await bench.report(DRAIN, completionTime=bench.time(), message="done")
     assert bench.states() == {DRAIN: "Completed", DEFAULT: "Active"}
+
+
+async def test_only_the_default_responder_knows_that_the_target_is_gone(bench: Bench) -> None:
+    await bench.begin()
+    await bench.observe(drained())
+    await bench.request()
+    await bench.report(DRAIN, targetGone=True, completionTime=bench.time())
+    assert bench.states() == {DRAIN: "Completed", DEFAULT: "Active"}
+    assert bench.answer() == ("False", "AwaitingEviction")

@@ -72,7 +72,8 @@ def _verdict(found: Acceptance) -> Verdict:
 
 
 def _due(rules: ControllerRules, case: Case, held: Held, last: Eviction | None, now: Now) -> bool:
-    """Whether an Eviction is made now: somebody wants it, and no pause or dry run is in the way.
+    """Whether an Eviction is made now: somebody wants it, and no pause is in the way. A real one
+    ends a running rehearsal by being due.
 
     A wish that took no part in the last round is new and does not wait for the pause.
     """
@@ -86,8 +87,6 @@ def _due(rules: ControllerRules, case: Case, held: Held, last: Eviction | None, 
     if not wanting:
         return False
     if is_dry and real_due(rules, case):
-        return False
-    if not is_dry and running(of_kind(case, is_dry=True)) is not None:
         return False
     if last is None or now.utc >= pause_end(rules.policy, last):
         return True
