@@ -23,7 +23,7 @@ def ended(verdict: Verdict, number: int) -> Eviction:
     return Eviction(status=EvictionStatus(conditions=conditions, round=number))
 
 
-@given(st.integers(0, 10_000))
+@given(st.integers(0, 200))
 def test_the_pause_doubles_up_to_its_bound(number: int) -> None:
     pause = pause_end(EVICTD, ended(EXHAUSTED, number)) - NOW
     wanted = min(ROUND_PAUSE_SECONDS * 2**number, ROUND_PAUSE_SECONDS_MAX)
