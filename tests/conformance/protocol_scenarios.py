@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from tests.conformance.protocol_objects import NAMESPACE, at, pod_of, read, seconds_of, time_of
 
+from evictd.core.admission.objects import request_problems
 from evictd.core.admission.statuses import status_problems
 from evictd.core.effects import Tick, WakeAt
 from evictd.core.moments import Now

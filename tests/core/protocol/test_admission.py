@@ -17,7 +17,7 @@ from evictd.core.problems import Problem
 from evictd.core.protocol.inputs import ControllerRules
 from evictd_schemas import EvictionRequest, Registration, Report
 
-RULES = ControllerRules(node="edge")
+RULES = ControllerRules(node="edge", hard_requesters=("evictd.io/node-pressure",))
 UID = "0d9f6a52-3a52-4f0e-9a43-1c8f6f2f2a11"
 LEVELS = ("acme.io/mover", "shop", "move")
 UTC_NOW = datetime(2026, 1, 1, tzinfo=UTC)

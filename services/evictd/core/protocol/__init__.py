@@ -1,6 +1,6 @@
 """EvictionRequests, Evictions and their chain of responders: the controller's decision.
 
-- `advance`: the step, over `intake`, `requests`, `evictions`, `links`, `collection`
+- `advance`: the step, over `steadiness`, `intake`, `requests`, `evictions`, `links`, `collection`
 - `case`, `inputs`, `policy`, `vocabulary`: its state, what it is given, its switches, its words
 - `facts`, `chain`, `progression`, `patience`: the target, who runs when, and for how long
 - `requesters`, `wishes`, `acceptance`, `validation`: what is asked for and whether it can be done

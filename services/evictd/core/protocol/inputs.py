@@ -30,7 +30,7 @@ class ControllerRules(Struct, frozen=True, kw_only=True):
     node: str
     mode: Mode = Mode.OBSERVE
     policy: Policy = EVICTD
-    hard_requesters: tuple[str, ...] = ("evictd.io/node-pressure", "evictd.io/local-storage")
+    hard_requesters: tuple[str, ...] = ()
     next_number: int = 1
     registrations: dict[str, Registration] = {}
     boot_id: str | None = None
