@@ -9,7 +9,7 @@ import msgspec
 from evictd.cli.situation import situation, situation_options
 from evictd.core.decision.candidates import Verdict
 from evictd.core.decision.explanation import Explanation, Situation, explained
-from evictd.core.decision.wording import name_text, rounded_text
+from evictd.core.decision.wording import name_text, reading_text, rounded_text
 from evictd_schemas import Number, RankedPod
 
 NOTHING = "-"
@@ -50,7 +50,7 @@ def situation_text(found: Situation, signal: str) -> Iterator[str]:
         available = (
             reading.available if view is None else reading.views.get(view, reading.available)
         )
-        left = f"is {rounded_text(signal, available)} of {rounded_text(signal, reading.capacity)}"
+        left = f"is {reading_text(signal, available)} of {reading_text(signal, reading.capacity)}"
     held = [item.type for item in found.given.pressure.conditions if item.status == "True"]
     yield f"{found.rules.node}: {signal} {left}; {' and '.join(held) or 'nothing is short'}"
     yield f"mode is {found.rules.mode}; candidates: {found.rules.candidates}"

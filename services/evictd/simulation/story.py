@@ -126,13 +126,16 @@ class Stage:
     def _advance(self, seconds: float) -> None:
         """To that time, by way of whatever is due before it."""
         while (due := self._next_due(seconds)) is not None:
+            before = len(self.chronicle.turns)
             self._seconds = max(self._seconds, due)
             self._end_what_is_due()
             for role in [role for role, wake in self._wakes.items() if wake <= self._seconds]:
                 del self._wakes[role]
                 self._tick(role)
             self._settle()
-            if self.chronicle.waiting:
+            if self.chronicle.waiting and len(self.chronicle.turns) > before:
+                self.chronicle.add_rest()
+            elif self.chronicle.waiting:
                 self.chronicle.turn(self._seconds, self._joined, None)
         self._seconds = max(self._seconds, seconds)
 
@@ -230,13 +233,17 @@ class Stage:
         namespace = request.metadata.namespace
         pod = PodReference(namespace=namespace, name=target.name, uid=target.uid)
         self.chronicle.asked(pod, request)
-        self._stops = [stop for stop in self._stops if stop.topic != topic]
+        under_way = next((stop for stop in self._stops if stop.topic == topic), None)
+        self._stops = [stop for stop in self._stops if stop is not under_way]
         if spec.intent == WITHDRAWN:
             self._replies.append(lambda: self._answer(topic, "CanceledDueToNoRequesters"))
         elif spec.dry_run:
             self._replies.append(lambda: self._answer(topic, "DryRun"))
         else:
-            self._stops.append(self._stop(topic, pod, spec.grace_period_seconds))
+            stop = self._stop(topic, pod, spec.grace_period_seconds)
+            if under_way is not None and under_way.due_seconds < stop.due_seconds:
+                stop = under_way  # asked again; a stop only gets shorter
+            self._stops.append(stop)
 
     def _stop(self, topic: str, pod: PodReference, grace_seconds: int | None) -> Stop:
         form = self._cast.form(pod) or PodForm(name=pod.name)
@@ -244,7 +251,9 @@ class Stage:
         if grace_seconds is None:
             grace_seconds = GRACE_SECONDS if own is None else own
         took = grace_seconds if form.stop_fails else min(form.stop_seconds, grace_seconds)
-        return Stop(topic=topic, pod=pod, due_seconds=self._seconds + took, fails=form.stop_fails)
+        self._stops_take.append(None if form.stop_fails else took)
+        due_seconds = self._seconds + took
+        return Stop(topic=topic, pod=pod, due_seconds=due_seconds, fails=form.stop_fails)
 
     def _end_what_is_due(self) -> None:
         """The grace is over, or the pod was quicker."""

@@ -7,7 +7,7 @@ import msgspec
 
 from evictd.core.decision.candidates import Verdict
 from evictd.core.decision.report import Action
-from evictd.core.decision.wording import rounded_text
+from evictd.core.decision.wording import reading_text
 from evictd.core.rules import Rules
 from evictd.core.signals.names import SIGNALS
 from evictd.core.signals.quantities import Format, canonical
@@ -70,12 +70,16 @@ def decision_text(turn: Turn) -> str:
         case Action.RECLAIM:
             return f"{Action.RECLAIM} {', '.join(turn.reclaim)}".rstrip()
         case _:
-            released = [asked.pod for asked in turn.asked if asked.withdrawn]
-            return (
-                f"{decision.action}, {', '.join(released)} may stay"
-                if released
-                else decision.action
-            )
+            return ", ".join([decision.action, *_besides(turn)])
+
+
+def _besides(turn: Turn) -> Iterator[str]:
+    """Who is let off, or given less time than he was asked to go in."""
+    for asked in turn.asked:
+        if asked.withdrawn:
+            yield f"{asked.pod} may stay"
+        else:
+            yield f"{_asked_text(asked)} at latest"
 
 
 def _victims(turn: Turn, decision: Decision) -> Iterator[str]:
@@ -100,7 +104,7 @@ def _head(names: Sequence[str]) -> list[str]:
 
 def _cells(names: Sequence[str], turn: Turn) -> list[str]:
     figures = [
-        rounded_text(name, turn.signals[name]) if name in turn.signals else NOTHING
+        reading_text(name, turn.signals[name]) if name in turn.signals else NOTHING
         for name in names
     ]
     return [f"{turn.seconds:g}s", *figures, _conditions(turn), decision_text(turn)]
@@ -142,7 +146,7 @@ def _remarks(turn: Turn) -> Iterator[str]:
         level = (
             "a figure is missing" if usage_bytes is None else canonical(usage_bytes, Format.BINARY)
         )
-        yield f"the kernel would call for {name} at a usage of {level}"
+        yield f"usage at which the kernel would call for {name}: {level}"
 
 
 def _as_builtins(turn: Turn) -> dict[str, Any]:

@@ -285,3 +285,13 @@ def test_a_decision_explains_every_row() -> None:
         " shop/batch uses 644Mi more than the 256Mi it asked for; priority 0"
     )
     assert decision.mode == Mode.ACT
+
+
+def test_a_stall_is_told_as_what_is_left_of_a_hundred_not_as_bytes() -> None:
+    stage = Stage(rules_of("psi.memory.full.avg10<60"))
+    stage.pod("web", uses="512Mi")
+    stage.observe(signals={"psi.memory.full.avg10": "90"})
+    decision = stage.observe(signals={"psi.memory.full.avg10": "55"}).decision
+    assert decision is not None
+    assert decision.reason.startswith("psi.memory.full.avg10 is 55, below the hard threshold 60:")
+    assert "uses 512Mi" in decision.reason

@@ -8,7 +8,7 @@ from msgspec import structs, to_builtins
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.plan import Plan
 from evictd.core.decision.shortage import hard
-from evictd.core.decision.wording import line_text, name_text, rounded_text
+from evictd.core.decision.wording import line_text, name_text, reading_text, rounded_text
 from evictd.core.effects import Emit, Figures, Publish
 from evictd.core.events import emit
 from evictd.core.moments import Now, elapsed_seconds
@@ -87,7 +87,7 @@ def below(threshold: ThresholdStatus) -> str:
     """A met threshold, as a sentence without its end."""
     if threshold.available is None:
         return f"{threshold.signal} is below {line_text(threshold)}"
-    available = rounded_text(threshold.signal, threshold.available)
+    available = reading_text(threshold.signal, threshold.available)
     kind = "hard" if hard(threshold) else "soft"
     return f"{threshold.signal} is {available}, below the {kind} threshold {_line(threshold)}"
 
@@ -232,7 +232,7 @@ def _line(threshold: ThresholdStatus) -> str:
     text = line_text(threshold)
     if not threshold.value or threshold.value == text:
         return text
-    return f"{threshold.value} ({rounded_text(threshold.signal, threshold.quantity or 0)})"
+    return f"{threshold.value} ({reading_text(threshold.signal, threshold.quantity or 0)})"
 
 
 def _threshold_figures(threshold: ThresholdStatus) -> Figures:

@@ -30,9 +30,8 @@ def line_text(threshold: ThresholdStatus) -> str:
 
 
 def rounded_text(signal: str, amount: Number) -> str:
-    """An amount for people: at most one digit after the point."""
-    resource = resource_of(signal)
-    if resource not in _BYTES:
+    """An amount of the resource for people: at most one digit after the point."""
+    if resource_of(signal) not in _BYTES:
         return f"{amount:,.0f}"
     size, unit = float(abs(amount)), "B"
     for larger in ("Ki", "Mi", "Gi", "Ti", "Pi"):
@@ -41,6 +40,11 @@ def rounded_text(signal: str, amount: Number) -> str:
         size, unit = size / 1024, larger
     shown = f"{size:.1f}".removesuffix(".0")
     return f"{shown}{unit}" if unit != "B" else f"{shown} bytes"
+
+
+def reading_text(signal: str, amount: Number) -> str:
+    """A reading of the signal, or its line, for people: of a stall that is no amount of memory."""
+    return f"{amount:g}" if signal in STALL_SIGNALS else rounded_text(signal, amount)
 
 
 def name_text(pod: Pod | PodReference) -> str:
