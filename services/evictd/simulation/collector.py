@@ -27,7 +27,7 @@ class SimulatedCollector:
         self._clock = clock
         self._wanted = anyio.Event()
         self._next_seconds = machine.interval_seconds
-        self._sequence = 0
+        self._sequence = int(clock.now().utc.timestamp() * 1000)
 
     @property
     def filters(self) -> Sequence[str]:

@@ -37,7 +37,7 @@ STORY_SECONDS = 44.0
 Say = Callable[[str], None]
 
 
-def machine() -> SimulatedMachine:
+def machine(*, drains: bool = True) -> SimulatedMachine:
     """4 GiB, a shop: one batch job grows slowly and can save its work, one cache grows in a burst,
     and at the end the data base gives back what the batch job needs, but not the cache."""
     shop = SimulatedMachine(node=NODE, memory_mib=4096)
@@ -57,7 +57,7 @@ def machine() -> SimulatedMachine:
             name="batch",
             memory=growing(600, 110, 1250),
             request_mib=256,
-            responders=(DeclaredResponder(name=DRAIN, priority=10000),),
+            responders=(DeclaredResponder(name=DRAIN, priority=10000),) if drains else (),
         )
     )
     shop.add(
@@ -72,10 +72,13 @@ def machine() -> SimulatedMachine:
     return shop
 
 
-def rules(node: str) -> Rules | None:
+def rules_for(node: str) -> Callable[[str], Rules | None]:
+    """The rules of that node, and of no other."""
+    return lambda name: _rules(node) if name == node else None
+
+
+def _rules(node: str) -> Rules:
     """Hard at once below 500 MiB, soft below 1 GiB for three seconds; conditions last six."""
-    if node != NODE:
-        return None
     return Rules(
         node=node,
         mode=Mode.ACT,
@@ -155,7 +158,7 @@ async def tell(say: Say, clock: Clock) -> None:
     bus.attach(teller)
     say(f"A simulated machine with 4 GiB, told on {datetime.now(UTC):%Y-%m-%d %H:%M} UTC.")
     say(f"Hard line: {HARD_MIB} MiB available. Soft line: {SOFT_MIB} MiB for three seconds.")
-    node = SimulatedNode(machine=shop, rules=rules, clock=clock, bus=bus)
+    node = SimulatedNode(machine=shop, rules=rules_for(NODE), clock=clock, bus=bus)
     with anyio.move_on_after(STORY_SECONDS):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(node.run)
