@@ -127,14 +127,24 @@ class Story:
         self.requests[request.metadata.name] = request
         self.tell("" if pod is None else pod.uid, given)
 
+    def write(self, request: EvictionRequest, action: Action) -> None:
+        """A requester writes; what admission refuses never gets into the store."""
+        held = self.requests.get(request.metadata.name)
+        found = {item.field for item in request_problems(UPSTREAM, request, held)}
+        refused = bool(found - {"spec.target.pod.uid"})  # uids of the stories are short
+        assert refused == action.get("refused", False), found
+        if not refused:
+            self.send(request)
+
     def createRequest(self, action: Action) -> None:
         spec = {key: action[key] for key in ("requester", "intent", "target")}
-        self.send(read({"metadata": {"name": action["name"]}, "spec": spec}, EvictionRequest))
+        metadata = {"name": action["name"], "namespace": NAMESPACE}
+        self.write(read({"metadata": metadata, "spec": spec}, EvictionRequest), action)
 
     def setIntent(self, action: Action) -> None:
         request = self.requests[action["name"]]
         spec = msgspec.structs.replace(request.spec, intent=action["intent"])
-        self.send(msgspec.structs.replace(request, spec=spec))
+        self.write(msgspec.structs.replace(request, spec=spec), action)
 
     def touchRequest(self, action: Action) -> None:
         self.send(self.requests[action["name"]])
