@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 
 from evictd.core.decision import (
     Answered,
+    Fallen,
     Given,
     Judged,
     Ordered,
@@ -232,13 +233,14 @@ class _Node:
                 self._recovery.request(line.topic, message)
 
     def _tell(self, line: Line, place: Place[Any], message: Any) -> None:
-        """What others say; it waits behind the list, as it does after a start."""
+        """What others say; what is said of our own words waits behind those, as after a start."""
         given = _given(line, place, message)
         if given is None:
             return
         if isinstance(given, Ordered) and given.status is not None:
             self._evaluate(Reclaimed(status=given.status), _received(line))
-        if line.listed and self._recovery is not None:
+        ours = isinstance(given, Answered | Ordered)
+        if ours and line.listed and self._recovery is not None:
             self._recovery.status(line.topic, given)
         else:
             self._step(given, _received(line))
@@ -281,6 +283,8 @@ def _given(line: Line, place: Place[Any], message: Any) -> Given | None:
             return Answered(topic=topics.REQUEST.at(place.node, **names), status=message)
         case topics.ORDER_STATUS.path:
             return Ordered(name=names["name"], status=message)
+        case topics.STOPPED.path:
+            return Fallen(namespace=names["namespace"], name=names["name"], stopped=message)
         case topics.WISH.path:
             return Wished(topic=line.topic, wish=message)
         case _:
