@@ -172,3 +172,7 @@ def test_the_brokers_host_is_a_part_of_evictd(broker: str, names: tuple[str, ...
     """Its container is never stopped."""
     text = f"broker: {broker}" if broker else ""
     assert workloads.own_names(configured(text)) == names
+
+
+def test_the_boot_is_named_as_observations_name_it() -> None:
+    assert machine.boot_id() == Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from evictd.cli.alive import runtime_folder
-from evictd.cli.machine import home_node, identity
+from evictd.cli.machine import boot_id, home_node, identity
 from evictd.cli.workloads import runtimes
 from evictd.collector.service import Collector
 from evictd.controller.service import Controller
@@ -80,7 +80,12 @@ class Assembly:
             ),
             Post(role=Role.EVALUATOR, build=Evaluator),
             Post(role=Role.EVICTOR, build=Evictor),
-            Post(role=Role.CONTROLLER, build=Controller, state=Case, effects=BusEffect),
+            Post(
+                role=Role.CONTROLLER,
+                build=partial(Controller, boot_id=boot_id()),
+                state=Case,
+                effects=BusEffect,
+            ),
             Post(
                 role=Role.RESPONDER,
                 build=lambda outside: DefaultResponder(outside, found),

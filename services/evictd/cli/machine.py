@@ -24,6 +24,7 @@ CONTAINER_ID = re.compile(r"[0-9a-f]{12}([0-9a-f]{52})?")
 SHARED_IDENTITY = Path("/run/node/machine-id")
 """What `evictd node-name --write` leaves for the other containers of a machine: a container has no
 identity that outlives it."""
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 IDENTITIES = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"), SHARED_IDENTITY)
 
 
@@ -105,3 +106,11 @@ def identity() -> str:
     texts = (path.read_text().strip() for path in IDENTITIES if path.is_file())
     text = next(filter(None, texts), os.uname().nodename)
     return blake2b(f"evictd {text}".encode(), digest_size=8).hexdigest()
+
+
+def boot_id() -> str | None:
+    """The kernel's name of this boot, which observations of this machine carry; None without one."""
+    try:
+        return BOOT_ID.read_text().strip() or None
+    except OSError:
+        return None
