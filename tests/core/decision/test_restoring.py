@@ -176,6 +176,19 @@ def test_there_must_be_room_for_what_it_used_above_each_line_and_a_tenth() -> No
     assert names(stage.calm("3278Mi")) == ["web"]
 
 
+def test_a_line_of_which_the_machine_tells_nothing_is_no_hindrance_unless_it_is_memory() -> None:
+    stage = household(HARD, "pid.available<1000", "allocatableMemory.available<1Gi")
+    stage.fell("web")
+    assert names(stage.calm()) == ["web"]
+
+
+def test_as_long_as_nobody_knows_who_runs_nobody_is_started() -> None:
+    stage = Household(rules_of(HARD))
+    stage.fell("web")
+    assert not stage.observe("8Gi", pods=None).orders
+    assert names(stage.calm()) == ["web"]
+
+
 def test_one_comes_back_at_a_time_and_the_last_that_went_is_the_first() -> None:
     """The least important went first. Between two there is a pause to see what the first takes."""
     stage = household()
@@ -295,6 +308,28 @@ def test_while_somebody_has_to_go_nobody_comes_back() -> None:
     stage.answer("hog")
     stage.gone("hog")
     assert names(stage.calm(after=50)) == ["web"]
+
+
+def test_a_look_between_the_record_and_the_answer_does_not_hide_the_return() -> None:
+    """The record is taken back first; the observation that comes next may be older than the
+    start."""
+    stage = household()
+    stage.fell("web")
+    order = ordered(stage.calm())
+    stage.lifted("web")
+    assert stage.calm(after=1).events == []
+    assert stage.status(order, "Finished").events == ["Restored"]
+
+
+def test_a_record_that_is_said_again_is_no_further_fall() -> None:
+    """A responder that restarts may repeat its last words."""
+    stage = household()
+    stage.fell("web")
+    for _ in range(4):
+        stage.status(ordered(stage.calm(after=0.1)), "Finished")
+        stage.lifted("web")
+        stage.calm(after=40)
+        assert stage.fell("web").events == []
 
 
 def test_what_still_runs_or_is_on_its_way_is_not_started() -> None:

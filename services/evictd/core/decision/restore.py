@@ -79,11 +79,11 @@ def fallen(
         return (returns if held is None else returns.changed(name, lifted=True)), ()
     if held is not None and held.stopped.uid == stopped.uid:
         return returns.changed(name, stopped=stopped, lifted=False), ()
-    falls = _fall(returns.falls.get(name), now)
+    earlier = returns.falls.get(name)
+    falls = _fall(earlier, stopped.uid, now)
     absent = Absent(stopped=stopped, since_boot_seconds=now.boot_seconds)
-    returned = name in returns.falls and returns.falls[name].returned
     returns = returns.with_fall(name, absent, falls)
-    if falls.count < LOOP_FALLS or not returned:
+    if earlier is None or not earlier.returned or not earlier.count < falls.count >= LOOP_FALLS:
         return returns, ()
     reference = PodReference(namespace=pod[0], name=pod[1], uid=stopped.uid)
     seconds = now.boot_seconds - falls.first_boot_seconds
@@ -144,7 +144,9 @@ def retraction(rules: Rules, returns: Returns) -> tuple[Retract, ...]:
 def _able(returns: Returns, given: Judged, leaving: Collection[str], now: Now) -> Iterator[str]:
     """Who may come back now. The last that went is the first, since the least important went
     first."""
-    pods = {f"{pod.namespace}/{pod.name}": pod for pod in given.observation.pods or ()}
+    if given.observation.pods is None:
+        return  # nobody knows who runs
+    pods = {f"{pod.namespace}/{pod.name}": pod for pod in given.observation.pods}
 
     def went(name: str) -> tuple[datetime, str]:
         return returns.absent[name].stopped.time, name
@@ -181,7 +183,8 @@ def _over(pressure: Pressure, stopped: Stopped) -> bool:
 
 
 def _room(pressure: Pressure, stopped: Stopped) -> bool:
-    """Whether each line holds with it, and a margin. Room that cannot be told is none."""
+    """Whether each line holds with it, and a margin. Memory that cannot be told is no room; what
+    else the machine does not have is no hindrance."""
     usages = {
         MEMORY_AVAILABLE: stopped.last_usage or 0,
         ALLOCATABLE_MEMORY_AVAILABLE: stopped.last_usage or 0,
@@ -190,7 +193,7 @@ def _room(pressure: Pressure, stopped: Stopped) -> bool:
 
     def holds(line: ThresholdStatus) -> bool:
         if line.available is None or line.quantity is None:
-            return False
+            return line.signal != MEMORY_AVAILABLE
         return line.available - usages[line.signal] > line.quantity * (1 + ROOM_MARGIN)
 
     return all(holds(line) for line in pressure.thresholds if line.signal in usages)
@@ -201,7 +204,7 @@ def _waited_for(returns: Returns, pods: dict[str, Pod], name: str) -> bool:
     each other in a ring comes back in any order."""
     for needed in returns.absent[name].stopped.depends_on:
         pod = pods.get(needed)
-        if pod is not None and pod.ready is False:
+        if pod is not None and not pod.ready:
             return True
         if pod is None and needed in returns.absent and not _needs(returns, needed, name):
             return True
@@ -232,13 +235,15 @@ def _pause_seconds(returns: Returns, name: str) -> float:
     return min(BACK_OFF_SECONDS_MAX, BACK_OFF_SECONDS * 2.0 ** min(steps - 1, 16))
 
 
-def _fall(earlier: Falls | None, now: Now) -> Falls:
-    """One more fall of that name."""
-    if earlier is None or now.boot_seconds - earlier.boot_seconds > FORGIVEN_SECONDS:
-        return Falls(count=1, first_boot_seconds=now.boot_seconds, boot_seconds=now.boot_seconds)
-    return structs.replace(
-        earlier, count=earlier.count + 1, boot_seconds=now.boot_seconds, returned=False
-    )
+def _fall(earlier: Falls | None, uid: str, now: Now) -> Falls:
+    """One more fall of that name, unless a responder that restarted only says it again."""
+    seconds = now.boot_seconds
+    if earlier is None or seconds - earlier.boot_seconds > FORGIVEN_SECONDS:
+        return Falls(uid=uid, count=1, first_boot_seconds=seconds, boot_seconds=seconds)
+    if earlier.uid == uid:
+        return earlier
+    count = earlier.count + 1
+    return structs.replace(earlier, uid=uid, count=count, boot_seconds=seconds, returned=False)
 
 
 def _seen(rules: Rules, returns: Returns, given: Judged, now: Now) -> Step:
@@ -250,11 +255,12 @@ def _seen(rules: Rules, returns: Returns, given: Judged, now: Now) -> Step:
         f"{pod.namespace}/{pod.name}": pod.uid for pod in given.observation.pods if active(pod)
     }
     told: list[BusEffect] = []
+    awaited = None if returns.returning is None else returns.returning.name
     for name, absent in returns.absent.items():
         if running.get(name, absent.stopped.uid) != absent.stopped.uid:
             returns, events = _returned(rules, returns, name, now)
             told.extend(events)
-        elif absent.lifted:
+        elif absent.lifted and name != awaited:
             returns = returns.without(name)
     return returns, tuple(told)
 

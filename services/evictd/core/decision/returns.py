@@ -29,8 +29,10 @@ class Absent(Struct, frozen=True, kw_only=True):
 
 
 class Falls(Struct, frozen=True, kw_only=True):
-    """How often one name has fallen lately. `returned`: we brought it back after the last fall."""
+    """How often one name has fallen lately, and the `uid` that did last. `returned`: we brought it
+    back after that."""
 
+    uid: str
     count: int
     first_boot_seconds: float
     boot_seconds: float
