@@ -62,6 +62,8 @@ VICTIMS: dict[str, list[str]] = {
     "h-stall-on-wake": [],
     "hard-acts-while-soft-waits": ["shop/batch"],
     "held-by-a-wish": ["shop/batch"],
+    "i-comes-back": ["shop/web", "shop/report"],
+    "i-eviction-loop": ["shop/web", "shop/web", "shop/web"],
     "i-oscillation": [],
     "i-where-not-to-place": [],
     "j-compiler-with-memory-left": [],

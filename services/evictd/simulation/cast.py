@@ -26,6 +26,8 @@ class Cast:
         self.entries: dict[Name, PodEntry] = {}
         self._settings_for = settings_for
         self._lives: dict[Name, int] = {}
+        self._left: dict[Name, PodEntry] = {}
+        """Who was stopped, as it was."""
 
     def take(self, entry: PodEntry) -> None:
         """Somebody new, or what has changed about somebody."""
@@ -58,8 +60,24 @@ class Cast:
         name = (pod.namespace, pod.name)
         if name not in self.entries or self.pod(name).uid != pod.uid:
             return False
-        del self.entries[name]
+        self._left[name] = self.entries.pop(name)
         return True
+
+    def come_back(self, pod: PodReference) -> bool:
+        """Another life of one that was stopped; False for one that was not, or is there again."""
+        name = (pod.namespace, pod.name)
+        if name not in self._left or name in self.entries:
+            return False
+        entry = self._left.pop(name)
+        entry.pop("uid", None)
+        self.take(entry)
+        return True
+
+    def find_pod(self, pod: PodReference) -> Pod | None:
+        """This very life, None where it is over."""
+        name = (pod.namespace, pod.name)
+        found = self.pod(name) if name in self.entries else None
+        return None if found is None or found.uid != pod.uid else found
 
     def form(self, pod: PodReference) -> PodForm | None:
         """The entry of this life, short forms included."""

@@ -6,7 +6,7 @@ from msgspec import Struct
 from evictd.core.decision.plan import WITHDRAWN
 from evictd.simulation.cast import name_of
 from evictd.simulation.joined import Joined
-from evictd_schemas import Decision, EvictionRequest, Number, Order, PodReference, Pressure
+from evictd_schemas import Decision, Event, EvictionRequest, Number, Order, PodReference, Pressure
 
 
 class Asked(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -53,6 +53,7 @@ class Chronicle:
         self._asked: list[Asked] = []
         self._happened: list[str] = []
         self._reclaim: tuple[str, ...] = ()
+        self._event_ids: set[str] = set()
 
     @property
     def waiting(self) -> bool:
@@ -60,12 +61,20 @@ class Chronicle:
         return bool(self._asked or self._happened or self._reclaim)
 
     def happened(self, sentence: str) -> None:
-        """An event, or something that the world did."""
+        """Something that the world did."""
         self._happened.append(sentence)
+
+    def emitted(self, event: Event) -> None:
+        """An event; like every reader of the bus, it takes each id once."""
+        if event.id not in self._event_ids:
+            self._event_ids.add(event.id)
+            self._happened.append(f"{event.data['reason']}: {event.data['message']}")
 
     def ordered(self, order: Order) -> None:
         """Something is to be given back."""
         self._reclaim = order.steps
+        if order.target is not None:
+            self._happened.append(f"{name_of(order.target)} is to come back")
 
     def asked(self, pod: PodReference, request: EvictionRequest) -> None:
         """A pod is asked to go, or let off."""

@@ -13,9 +13,11 @@ from uuid import NAMESPACE_OID, uuid5
 from msgspec import Struct
 
 from evictd.core.cleanup import wait_seconds
-from evictd.core.decision import Answered, Ordered, Wished
+from evictd.core.decision import Answered, Fallen, Ordered, Wished
 from evictd.core.decision.plan import WITHDRAWN
 from evictd.core.decision.pods import critical, qos_class
+from evictd.core.decision.reclaim import ORDER_NAME as RECLAIM
+from evictd.core.decision.restore import ORDER_NAME as RESTORE
 from evictd.core.effects import BusEffect, Emit, Publish, Tick, WakeAt
 from evictd.core.moments import Now
 from evictd.core.observations import problems
@@ -31,6 +33,7 @@ from evictd_schemas import (
     Condition,
     Decision,
     EvictionRequest,
+    EvictionRequestSpec,
     Moment,
     Observation,
     Order,
@@ -38,6 +41,7 @@ from evictd_schemas import (
     PodReference,
     RequestStatus,
     StepOutcome,
+    Stopped,
     topics,
 )
 from evictd_schemas.topics import Role
@@ -56,6 +60,7 @@ class Stop(Struct, frozen=True, kw_only=True):
 
     topic: str
     pod: PodReference
+    signal: str | None
     due_seconds: float
     fails: bool
 
@@ -211,7 +216,7 @@ class Stage:
                 self.chronicle.ordered(order)
                 self._replies.append(lambda: self._order(order))
             case Emit(event=event):
-                self.chronicle.happened(f"{event.data['reason']}: {event.data['message']}")
+                self.chronicle.emitted(event)
             case WakeAt(boot_seconds=boot_seconds) if boot_seconds > now.boot_seconds:
                 self._wakes[role] = boot_seconds - BOOT_SECONDS
             case _:
@@ -240,12 +245,14 @@ class Stage:
         elif spec.dry_run:
             self._replies.append(lambda: self._answer(topic, "DryRun"))
         else:
-            stop = self._stop(topic, pod, spec.grace_period_seconds)
+            stop = self._stop(topic, pod, spec)
             if under_way is not None and under_way.due_seconds < stop.due_seconds:
                 stop = under_way  # asked again; a stop only gets shorter
             self._stops.append(stop)
 
-    def _stop(self, topic: str, pod: PodReference, grace_seconds: int | None) -> Stop:
+    def _stop(self, topic: str, pod: PodReference, spec: EvictionRequestSpec) -> Stop:
+        grace_seconds = spec.grace_period_seconds
+        signal = None if spec.reason is None else spec.reason.signal
         form = self._cast.form(pod) or PodForm(name=pod.name)
         own = form.termination_grace_period_seconds
         if grace_seconds is None:
@@ -253,7 +260,13 @@ class Stage:
         took = grace_seconds if form.stop_fails else min(form.stop_seconds, grace_seconds)
         self._stops_take.append(None if form.stop_fails else took)
         due_seconds = self._seconds + took
-        return Stop(topic=topic, pod=pod, due_seconds=due_seconds, fails=form.stop_fails)
+        return Stop(
+            topic=topic,
+            pod=pod,
+            signal=signal,
+            due_seconds=due_seconds,
+            fails=form.stop_fails,
+        )
 
     def _end_what_is_due(self) -> None:
         """The grace is over, or the pod was quicker."""
@@ -263,9 +276,31 @@ class Stage:
                 self.chronicle.happened(f"{name_of(stop.pod)} does not go")
                 self._answer(stop.topic, "NoFurtherResponder")
             else:
+                stopped = self._stopped(stop)
                 self._cast.leave(stop.pod)
                 self.chronicle.happened(f"{name_of(stop.pod)} is gone")
                 self._answer(stop.topic, "PodDeleted", kind="TargetEvicted")
+                self._fall(stop.pod, stopped)
+
+    def _stopped(self, stop: Stop) -> Stopped | None:
+        """The responder's record of one that it stops; None where it is gone already."""
+        pod = self._cast.find_pod(stop.pod)
+        if pod is None:
+            return None
+        memory = None if pod.stats is None else pod.stats.memory
+        return Stopped(
+            uid=pod.uid,
+            time=self.now.utc,
+            signal=stop.signal,
+            restore=pod.restore,
+            last_usage=None if memory is None else memory.working_set_bytes,
+            depends_on=pod.depends_on,
+        )
+
+    def _fall(self, pod: PodReference, stopped: Stopped | None) -> None:
+        """What is down because of evictd, or (None) is not any more."""
+        given = Fallen(namespace=pod.namespace, name=pod.name, stopped=stopped)
+        self._joined.tell(given, self.now)
 
     def _answer(self, topic: str, reason: str, kind: str = "Failed") -> None:
         """The controller's last word."""
@@ -278,25 +313,37 @@ class Stage:
         self._joined.tell(Answered(topic=topic, status=sent(status)), self.now)
 
     def _order(self, order: Order) -> None:
-        """The responder gives back what the step says, and the collector looks again."""
+        """The responder does what it is told, and the collector looks again."""
         step = self._step
         if step is None or (step.form.reclaim is not None and step.form.reclaim.silent):
             return
+        if order.target is not None:
+            self._start(order, order.target)
+            return
         freed = 0 if order.dry_run else self._give_back(step, order.signal or "")
         error = None if step.form.reclaim is None else step.form.reclaim.error
-        status = OrderStatus(
-            order_uid=order.uid,
-            state="Refused" if order.dry_run else "Finished",
-            steps=tuple(
-                StepOutcome(step=name, freed_bytes=0 if index else freed, error=error)
-                for index, name in enumerate(order.steps)
-            ),
-            finished=self._moment,
+        outcomes = tuple(
+            StepOutcome(step=name, freed_bytes=0 if index else freed, error=error)
+            for index, name in enumerate(order.steps)
         )
-        self._joined.reclaimed(status, self.now)
-        self._joined.tell(Ordered(name="reclaim", status=sent(status)), self.now)
+        self._report(order, RECLAIM, "Refused" if order.dry_run else "Finished", outcomes)
         if not order.dry_run:
             self._look(step)
+
+    def _start(self, order: Order, pod: PodReference) -> None:
+        """One that was stopped runs again."""
+        began = self._cast.come_back(pod)
+        self._report(order, RESTORE, "Finished" if began else "Failed")
+        if began:
+            self._fall(pod, None)
+
+    def _report(
+        self, order: Order, name: str, state: str, steps: tuple[StepOutcome, ...] = ()
+    ) -> None:
+        """The responder's word about an order; evaluator and evictor both read it."""
+        status = OrderStatus(order_uid=order.uid, state=state, steps=steps, finished=self._moment)
+        self._joined.reclaimed(status, self.now)
+        self._joined.tell(Ordered(name=name, status=sent(status)), self.now)
 
     def _give_back(self, step: Step, signal: str) -> int:
         before = self._figures.get(signal)
