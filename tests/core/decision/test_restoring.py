@@ -4,75 +4,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tests.core.decision.stage import START, Stage, Turn, amount, rules_of, uid_of
+from tests.core.decision.household import HARD, SOFT, Household, household, names, ordered
+from tests.core.decision.stage import START, rules_of, uid_of
 
-from evictd.core.decision import Fallen, Gone, Ordered
+from evictd.core.decision import Gone
 from evictd.core.decision import restore as rule
 from evictd.core.rules import Mode
-from evictd_schemas import Order, OrderStatus, Stopped
-
-HARD = "memory.available<1Gi"
-SOFT = "memory.available<2Gi/60"
-
-
-class Household(Stage):
-    """A stage with workloads that are down because of evictd, and a responder as told."""
-
-    def fell(self, name: str, *, used: str | None = "1Gi", life: int = 1, **fields: Any) -> Turn:
-        """The responder writes down that it stopped one; it is listed no more."""
-        self.gone(name)
-        return self.tell(
-            Fallen(
-                namespace="shop",
-                name=name,
-                stopped=Stopped(
-                    **{
-                        "uid": uid_of(f"{name} {life}"),
-                        "time": self.now.utc,
-                        "signal": "memory.available",
-                        "last_usage": None if used is None else amount(used),
-                        **fields,
-                    }
-                ),
-            )
-        )
-
-    def lifted(self, name: str) -> Turn:
-        """The record is taken back."""
-        return self.tell(Fallen(namespace="shop", name=name, stopped=None))
-
-    def status(self, order: Order, state: str, name: str = "restore") -> Turn:
-        return self.tell(Ordered(name=name, status=OrderStatus(order_uid=order.uid, state=state)))
-
-    def calm(self, memory: str = "8Gi", *, looks: int = 1, after: float = 10) -> Turn:
-        """So many looks with room."""
-        turn = Turn(())
-        for _ in range(looks):
-            turn = self.observe(memory, after=after)
-        return turn
-
-
-def household(*lines: str, **fields: Any) -> Household:
-    """Where nothing has been short yet."""
-    stage = Household(rules_of(*(lines or (HARD,)), **fields))
-    stage.observe("8Gi")
-    return stage
-
-
-def names(turn: Turn) -> list[str]:
-    """Who is ordered back."""
-    return [
-        order.target.name
-        for order in turn.orders
-        if order.kind == "Restore" and order.target is not None
-    ]
-
-
-def ordered(turn: Turn) -> Order:
-    (order,) = turn.orders
-    return order
+from evictd_schemas import Order
 
 
 def test_what_was_stopped_comes_back_when_the_condition_is_over() -> None:
@@ -358,52 +296,6 @@ def test_a_node_that_is_forgotten_leaves_no_order() -> None:
     stage.fell("web")
     stage.calm()
     assert "evictd/v1/edge/orders/restore" in stage.tell(Gone()).retracted
-
-
-LOOKS = st.lists(
-    st.tuples(
-        st.sampled_from(["512Mi", "1Gi", "1100Mi", "2Gi", "2200Mi", "3Gi", "8Gi"]),
-        st.sampled_from([1.0, 10.0, 60.0, 301.0, 4000.0]),
-        st.sampled_from(["", "Finished", "Failed", "Refused", "fell", "runs", "other"]),
-    ),
-    max_size=25,
-)
-
-
-@settings(deadline=None)
-@given(LOOKS, st.integers(0, 4), st.sampled_from(list(Mode)), st.booleans())
-def test_never_while_a_line_is_met_never_two_at_once_and_never_without_room(
-    looks: list[tuple[str, float, str]], down: int, mode: Mode, kubelet: bool
-) -> None:
-    """Whatever is observed and however starts end: each order finds every line clear with room for
-    what it brings back, and no order stands while another is placed or a line is met."""
-    stage = Household(rules_of(HARD, SOFT, mode=mode, kubelet=kubelet))
-    usages = {f"pod-{number}": number * 512 for number in range(down)}
-    for name, mebibytes in usages.items():
-        stage.fell(name, used=f"{mebibytes}Mi")
-    standing: Order | None = None
-    for life, (memory, seconds, what) in enumerate(looks, start=2):
-        turn = stage.observe(memory, after=seconds)
-        if "evictd/v1/edge/orders/restore" in turn.retracted:
-            standing = None
-        for order in turn.orders:
-            assert standing is None
-            assert mode is Mode.ACT
-            assert order.target is not None
-            used = usages[order.target.name] << 20
-            assert amount(memory) - used > 1.1 * amount("2Gi")
-            standing = order
-        assert stage.pressure is not None
-        assert standing is None or not any(line.met for line in stage.pressure.thresholds)
-        if standing is not None and what in ("Finished", "Failed", "Refused"):
-            assert standing.target is not None
-            end = stage.status(standing, what)
-            assert end.events.count("Restored") == (what == "Finished")
-            standing = None
-        elif what == "fell" and usages:
-            stage.fell("pod-0", used="0", life=life)
-        elif what == "other":
-            stage.status(Order(uid="stray", kind="Restore"), "Finished")
 
 
 def test_the_time_of_the_record_says_who_went_last() -> None:
