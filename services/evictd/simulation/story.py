@@ -371,4 +371,4 @@ class Stage:
 
 
 def _refusal(step: Step, field: str, reason: str) -> ConfigurationError:
-    return ConfigurationError([Problem(place=step.place, path=(field,), text=reason)])
+    return ConfigurationError([Problem(place=step.place, path=(), text=f"{field}: {reason}")])
