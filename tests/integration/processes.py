@@ -57,6 +57,8 @@ class Ear:
     """A `mosquitto_sub` that hears everything. It connects again by itself."""
 
     def __init__(self, command: Sequence[str], environment: dict[str, str]) -> None:
+        self.command = tuple(command)
+        """A subscription with the same login."""
         self.messages: list[Heard] = []
         self.state: dict[str, bytes] = {}
         """What the newest message of each topic said, events apart."""

@@ -217,7 +217,10 @@ class Side:
         self.router, self.box, self.ear = Router(), Outbox(), Ear()
         self.router.attach(self.ear)
         self.outranked: list[Mark] = []
-        self.intake = Intake(self.router, Ledger(), self.box, None, self._outranked)
+        self.judged: list[Delivery] = []
+        self.intake = Intake(
+            self.router, Ledger(), self.box, None, self._outranked, judged=self.judged.append
+        )
         self._stays = stays
 
     def _outranked(self, _place: topics.Place[object], mark: Mark) -> bool:
@@ -241,6 +244,17 @@ async def test_two_who_write_one_topic_do_not_flood_the_broker() -> None:
         await asyncio.sleep(0.1)
         written += len(await taken(side.box))
     assert 9 <= written <= 11
+
+
+@pytest.mark.looptime
+async def test_what_others_write_on_ours_is_judged_and_reaches_nobody() -> None:
+    """What the list holds may be older words of ours, and is not judged."""
+    side = Side()
+    side.own(DECISION, b'{"epoch":1,"rev":1}')
+    side.take(DECISION, b'{"epoch":1,"rev":0}', listed=True)
+    side.take(DECISION, b"rubbish")
+    assert side.judged == [Delivery(topic=DECISION, payload=b"rubbish")]
+    assert side.ear.heard == []
 
 
 @pytest.mark.looptime

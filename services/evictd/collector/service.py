@@ -18,6 +18,7 @@ from evictd.collector.rhythm import Rhythm
 from evictd.collector.sight import Seen, Sight
 from evictd.collector.sources import files, memory
 from evictd.collector.stalls import KernelStalls, Stalls
+from evictd.core import observations
 from evictd.core.effects import BusEffect
 from evictd.core.errors import EvictdError
 from evictd.core.problems import Problem
@@ -70,7 +71,7 @@ class Collector:
             minimum_seconds=sources.minimum_interval_seconds,
         )
         self.publisher = Publisher(outside.bus, outside.epoch, self, outside.inbox.wake_at)
-        self.reception = Reception(self.role, self.publisher, outside.clock, _taken_as_it_is)
+        self.reception = Reception(self.role, self.publisher, outside.clock, _problems)
         self.sight = Sight(
             sources=sources,
             runtimes=runtimes,
@@ -105,6 +106,8 @@ class Collector:
     def deliver(self, delivery: Delivery) -> None:
         opened = self.reception.open(delivery)
         if opened is None:
+            if delivery.topic == topics.OBSERVATION.at(self._outside.node):
+                self._look_again("what somebody wrote must not stand for this machine")
             return
         match opened.message:
             case Observation(sequence=sequence):
@@ -259,7 +262,8 @@ class Collector:
         return content.strip() if content else None
 
 
-def _taken_as_it_is(place: Place[Any], message: Any) -> Sequence[Problem]:
-    """The collector judges nobody's message: it reads only when to look."""
-    del place, message
+def _problems(place: Place[Any], message: Any) -> Sequence[Problem]:
+    """The collector judges nobody's message; it goes on only after an observation that is one."""
+    if place.kind is topics.OBSERVATION:
+        return observations.problems(place.node, message, None)
     return ()

@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
+from evictd.core.admission import names
 from evictd.core.duty import (
     Assigned,
     Duty,
@@ -246,7 +247,9 @@ def _eviction_problems(place: Place[Any], eviction: Eviction) -> Sequence[Proble
     ]
     if not metadata.uid:
         problems.append(Problem(field="metadata.uid", reason="it is empty"))
-    if pod is None or not pod.name or not pod.uid:
+    if pod is None or not pod.name:
         reason = "a pod with name and uid is needed"
         problems.append(Problem(field="spec.target.pod", reason=reason))
+    else:
+        problems.extend(names.uid("spec.target.pod.uid", pod.uid))
     return problems

@@ -19,7 +19,7 @@ import structlog
 from evictd.core.errors import Bug, EvictdError
 from evictd.core.rules import Rules
 from evictd.shell.blocking import in_thread
-from evictd.shell.bus import Router
+from evictd.shell.bus import Delivery, Router
 from evictd.shell.bus.address import Address
 from evictd.shell.bus.link import Link
 from evictd.shell.bus.marks import Mark
@@ -29,6 +29,7 @@ from evictd.shell.epoch import Epoch, first_epoch
 from evictd.shell.inbox import Inbox
 from evictd.shell.journal import Journal, MemoryJournal
 from evictd.shell.journal_sqlite import SqliteJournal
+from evictd.shell.reception import Reception
 from evictd.shell.serving import Serving
 from evictd.shell.supervise import Outside
 from evictd.shell.systemd import Notifier
@@ -61,6 +62,13 @@ class Measured(Protocol):
     def figures(self) -> Mapping[str, float]:
         """By name, in words."""
         ...
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """A worker that answers for what is wrong on some topics."""
+
+    reception: Reception
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,6 +276,7 @@ class _Life:
             filters=[name for post in self._posts for name in self._written(post)],
             known=known,
             outranked=self._outranked,
+            judged=self._judged,
         )
 
     def _outside(self, post: Post) -> Outside[Any, Any, Any]:
@@ -300,6 +309,15 @@ class _Life:
             if own_place is not None and own_place.node == place.node:
                 self._router.disown(topic)
         return False
+
+    def _judged(self, delivery: Delivery) -> None:
+        """What others write on a topic of ours reaches no worker, except for the answer."""
+        place = topics.place(delivery.topic)
+        if place is None or place.kind.judge is None:
+            return
+        judge = self._workers.get(place.kind.judge)
+        if isinstance(judge, Judge):
+            judge.reception.open(delivery)
 
     def _note_epoch(self) -> None:
         for journal in self._journals.values():

@@ -23,6 +23,14 @@ must not flood the broker."""
 Outranked = Callable[[Place[Any], Mark], bool]
 """Somebody wrote a greater pair on a topic of ours. True: it stays ours and is written again."""
 
+Judged = Callable[[Delivery], None]
+"""Somebody wrote on a topic of ours: its judge, where that is in this process, says what was wrong
+with it. Nobody acts on it."""
+
+
+def nobody_judges(_delivery: Delivery) -> None:
+    """Where no worker of this process judges anything."""
+
 
 class Intake:
     """The receiving side of a link, over all its connections."""
@@ -34,12 +42,15 @@ class Intake:
         outbox: Outbox,
         presence: Presence | None,
         outranked: Outranked,
+        *,
+        judged: Judged = nobody_judges,
     ) -> None:
         self._router = router
         self._ledger = ledger
         self._outbox = outbox
         self._presence = presence
         self._outranked = outranked
+        self._judged = judged
         self._unconfirmed: set[str] = set()
         self._restoring: dict[str, float] = {}
         self._authoritative: bool | None = None
@@ -140,7 +151,10 @@ class Intake:
                 self._hand_over(place, topic, payload, listed=listed)
                 return
             stays = self._outranked(place, mark)
-        if stays and not listed:  # after a list all of ours is said again anyway
+        if listed:
+            return  # older words of ours may be among it, and after a list all is said again anyway
+        self._judged(Delivery(topic=topic, payload=payload))
+        if stays:
             self._overwrite(topic)
 
     def _overwrite(self, topic: str) -> None:

@@ -16,7 +16,7 @@ from aiomqtt import Client, MqttError, Will
 
 from evictd.core.errors import EvictdError
 from evictd.shell.bus.address import Address
-from evictd.shell.bus.intake import Intake, Outranked
+from evictd.shell.bus.intake import Intake, Judged, Outranked, nobody_judges
 from evictd.shell.bus.link_client import QUIET_SECONDS, WINDOW, connect, subscribe, survey
 from evictd.shell.bus.marks import Ledger, Mark
 from evictd.shell.bus.outbox import Outbox
@@ -46,7 +46,8 @@ class Link:
     """A `Mirror`. Run `run` beside the workers; it ends by `stop`, cancellation, or an error.
 
     Without a presence it may not write: a reader, whose list is complete when it gets quiet.
-    `outranked` decides about a greater pair on a topic of ours; `known` is the journal's memory
+    `outranked` decides about a greater pair on a topic of ours, `judged` answers for what was wrong
+    on one; `known` is the journal's memory
     of what the broker confirmed to earlier lives.
     """
 
@@ -59,6 +60,7 @@ class Link:
         filters: Sequence[str] = (),
         known: Mapping[str, Mark] | None = None,
         outranked: Outranked = lambda _place, _mark: True,
+        judged: Judged = nobody_judges,
     ) -> None:
         self._address = address
         self._presence = presence
@@ -69,7 +71,7 @@ class Link:
         self._end: EvictdError | None = None
         self.outbox = Outbox()
         self.ledger = Ledger(known)
-        self.intake = Intake(router, self.ledger, self.outbox, presence, outranked)
+        self.intake = Intake(router, self.ledger, self.outbox, presence, outranked, judged=judged)
         self.connected = asyncio.Event()
         """The list is complete and everything goes both ways."""
         self.problem = ""
