@@ -27,6 +27,9 @@ from evictd_schemas import Observation, Pressure, topics
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.topics import segment_problem
 
+LIST_SECONDS = 3.0
+"""Until everything on the bus is here: a person waits for it."""
+
 
 class NotFoundError(InputError):
     """What was asked for is not there."""
@@ -100,7 +103,7 @@ def judged(rules: Rules, found: Observation, now: Now) -> Pressure:
 
 async def _of_bus(configuration: Configuration, node: str) -> Situation:
     logs.configure(worker="reader", node=node, level=logging.CRITICAL)
-    async with connect(operator_address(configuration)) as mirror:
+    async with connect(operator_address(configuration), seconds=LIST_SECONDS) as mirror:
         found = mirror.get(topics.OBSERVATION, node)
         pressure = mirror.get(topics.PRESSURE, node)
         givens = _givens(mirror, node)
