@@ -13,7 +13,7 @@ from evictd.cli.workloads import runtimes
 from evictd.collector.service import Collector
 from evictd.controller.service import Controller
 from evictd.core.duty import Duty, Effect
-from evictd.core.effects import BusEffect
+from evictd.core.effects import ControllerEffect
 from evictd.core.errors import HostError
 from evictd.core.protocol.case import Case
 from evictd.core.rules import Rules
@@ -84,7 +84,7 @@ class Assembly:
                 role=Role.CONTROLLER,
                 build=partial(Controller, boot_id=boot_id()),
                 state=Case,
-                effects=BusEffect,
+                effects=ControllerEffect,
             ),
             Post(
                 role=Role.RESPONDER,

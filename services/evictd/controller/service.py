@@ -14,7 +14,7 @@ from evictd.controller.desk import Desk, Entry
 from evictd.controller.first_list import FirstList
 from evictd.controller.keys import read_key
 from evictd.controller.order import Order
-from evictd.core.effects import Asked, BusEffect, Retract, Tick
+from evictd.core.effects import ControllerEffect, Keep, Retract, Tick
 from evictd.core.moments import Now
 from evictd.core.problems import Problem
 from evictd.core.protocol.advance import advance
@@ -44,7 +44,7 @@ class Controller:
     """A listener of the bus. `boot_id`: of this machine, where the clock counts its boot time."""
 
     def __init__(
-        self, outside: Outside[Case, Given, BusEffect], *, boot_id: str | None = None
+        self, outside: Outside[Case, Given, ControllerEffect], *, boot_id: str | None = None
     ) -> None:
         self._outside = outside
         self._boot_id = boot_id
@@ -242,13 +242,20 @@ class Controller:
             silence_from_boot_seconds=self._silence_from,
         )
 
-    async def _perform(self, key: str, effect: BusEffect) -> None:
+    async def _perform(self, key: str, effect: ControllerEffect) -> None:
         """Names repeat: what a former target cleared, perhaps told again after a restart, must not
         clear what a later one has under the same name."""
-        if not isinstance(effect, Retract) or not self._desk.directory.holds(effect.topic):
-            await self.publisher.perform(key, effect)
+        match effect:
+            case Keep():
+                pass  # the journal has it already
+            case Retract(topic=topic) if self._desk.directory.holds(topic):
+                pass
+            case _:
+                await self.publisher.perform(key, effect)
 
-    def _step(self, key: str, case: Case, given: Given, now: Now) -> tuple[Case, Asked]:
+    def _step(
+        self, key: str, case: Case, given: Given, now: Now
+    ) -> tuple[Case, Sequence[ControllerEffect]]:
         target = read_key(key)
         rules = self._rules(target.node)
         if rules is None:

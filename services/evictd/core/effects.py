@@ -83,12 +83,20 @@ class Stop(Struct, frozen=True, kw_only=True, tag=True):
     """The signal under which it is stopped, for the record of what is down because of us."""
 
 
+class Keep(Struct, frozen=True, kw_only=True, tag=True):
+    """An Eviction that has just ended, for people who ask later what was done. The journal does it
+    itself, in the transaction of the step; kept again under the same uid it is the same one."""
+
+    eviction: Eviction
+
+
 class Tick(Struct, frozen=True, kw_only=True, tag=True):
     """The time asked for by `WakeAt` has come; every step takes it."""
 
 
 BusEffect: TypeAlias = Publish | Retract | Emit | WakeAt
 Asked: TypeAlias = tuple[BusEffect, ...]
+ControllerEffect: TypeAlias = BusEffect | Keep
 HostEffect: TypeAlias = Stop
 Demanded: TypeAlias = tuple[BusEffect | HostEffect, ...]
 

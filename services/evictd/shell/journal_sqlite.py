@@ -10,18 +10,20 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
+import msgspec
 import structlog
 
-from evictd.core.effects import Emit
+from evictd.core.effects import Emit, Keep
 from evictd.core.errors import HostError
 from evictd.shell.bus.marks import Mark
 from evictd.shell.journal import Row
 from evictd.shell.journal_codec import READING_ERRORS, Codec
-from evictd.shell.journal_store import Store
+from evictd.shell.journal_store import HISTORY_MAX, Past, Store
 
 S = TypeVar("S")
 E = TypeVar("E")
@@ -58,6 +60,7 @@ class SqliteJournal(Generic[S, E]):
         self._waiting: dict[str, Row[S, E]] = {}
         self._marks: dict[str, Mark | None] = {}
         self._epoch: int | None = None
+        self._history: dict[str, Past] = {}
         self._events: dict[str, list[tuple[float, E]]] = {}
         self._ended: dict[str, float] = {}
         self._writing: asyncio.Task[None] | None = None
@@ -118,7 +121,7 @@ class SqliteJournal(Generic[S, E]):
         return rows
 
     async def commit(self, rows: Sequence[Row[S, E]]) -> None:
-        self._waiting.update({row.key: self._with_events(row) for row in rows})
+        self._waiting.update({row.key: self._with_events(self._told(row)) for row in rows})
         for row in rows:
             self._ended.pop(row.key, None)
             if row.state is None:
@@ -149,14 +152,17 @@ class SqliteJournal(Generic[S, E]):
     async def _write(self) -> None:
         """Until nothing waits. What could not be written waits again, under what is newer."""
         while self._waiting or self._marks or self._epoch is not None:
-            rows, marks, epoch = self._waiting, self._marks, self._epoch
-            self._waiting, self._marks, self._epoch = {}, {}, None
+            rows, marks, epoch, history = self._waiting, self._marks, self._epoch, self._history
+            self._waiting, self._marks, self._epoch, self._history = {}, {}, None, {}
             try:
-                await self._in_thread(lambda: self._store.write(self._texts(rows), marks, epoch))  # noqa: B023 - awaited in this turn
+                await self._in_thread(
+                    lambda: self._store.write(self._texts(rows), marks, epoch, history.values())  # noqa: B023 - awaited in this turn
+                )
             except sqlite3.Error as error:
                 self._waiting = {**rows, **self._waiting}
                 self._marks = {**marks, **self._marks}
                 self._epoch = epoch if self._epoch is None else self._epoch
+                self._history = {**history, **self._history}
                 self._fails(str(error))
                 await asyncio.sleep(RETRY_SECONDS)
             else:
@@ -170,6 +176,18 @@ class SqliteJournal(Generic[S, E]):
 
     def _texts(self, rows: Mapping[str, Row[S, E]]) -> list[tuple[str, bytes | None, bytes]]:
         return [(key, *self._codec.write(row.state, row.effects)) for key, row in rows.items()]
+
+    def _told(self, row: Row[S, E]) -> Row[S, E]:
+        """The row without what belongs into the history, which is written with it."""
+        for effect in row.effects:
+            if isinstance(effect, Keep):
+                uid = effect.eviction.metadata.uid
+                text = msgspec.json.encode(effect.eviction)
+                self._history[uid] = Past(uid=uid, seconds=time.time(), message=text)
+        while len(self._history) > HISTORY_MAX:
+            del self._history[next(iter(self._history))]
+        lasting = tuple(effect for effect in row.effects if not isinstance(effect, Keep))
+        return row if len(lasting) == len(row.effects) else replace(row, effects=lasting)
 
     def _with_events(self, row: Row[S, E]) -> Row[S, E]:
         now = time.monotonic()

@@ -6,7 +6,9 @@ nothing when a process is killed and at most the last moments when the power is 
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,10 @@ FORMAT = 1
 """Of the tables. A greater one was written by a newer version of evictd."""
 BUSY_SECONDS = 5.0
 """While a former process of this worker ends."""
+HISTORY_MAX = 2_000
+"""Past things that are kept, some kilobytes each; the oldest go first."""
+HISTORY_SECONDS = 90 * 86_400.0
+"""Nothing is kept for longer."""
 TABLES = """
 CREATE TABLE IF NOT EXISTS rows (
     key TEXT PRIMARY KEY, state BLOB, effects BLOB NOT NULL, number INTEGER NOT NULL
@@ -25,10 +31,23 @@ CREATE TABLE IF NOT EXISTS marks (
     topic TEXT PRIMARY KEY, epoch INTEGER NOT NULL, rev INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS history (
+    uid TEXT PRIMARY KEY, seconds REAL NOT NULL, message BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS history_by_age ON history (seconds);
 """
 
 Text = tuple[str, bytes | None, bytes]
 """Key, state and effects of a row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Past:
+    """Something that is over, under its uid; `seconds`: when it was written down, since 1970."""
+
+    uid: str
+    seconds: float
+    message: bytes
 
 
 class Store:
@@ -64,7 +83,11 @@ class Store:
         return int(found[0][0]) if found else 0
 
     def write(
-        self, rows: Iterable[Text], marks: Mapping[str, Mark | None], epoch: int | None
+        self,
+        rows: Iterable[Text],
+        marks: Mapping[str, Mark | None],
+        epoch: int | None,
+        history: Iterable[Past] = (),
     ) -> None:
         """One transaction. Raises `sqlite3.Error`; then nothing of it was written."""
         connection = self._live()
@@ -85,6 +108,8 @@ class Store:
             )
             if epoch is not None:
                 connection.execute("INSERT OR REPLACE INTO facts VALUES ('epoch', ?)", (epoch,))
+            for past in history:
+                _keep(connection, past)
 
     def forget(self, keys: Iterable[str]) -> None:
         """Delete these rows, as far as they have ended."""
@@ -146,3 +171,16 @@ class Store:
             f"the journal {self._path} cannot be used: {cause}. Make room or repair the file; if "
             "it is lost, move it away: what is on the bus is then taken up again from there"
         )
+
+
+def _keep(connection: sqlite3.Connection, past: Past) -> None:
+    """What was kept before under the same uid stays as it was; what is too much or too old goes."""
+    connection.execute(
+        "INSERT OR IGNORE INTO history (uid, seconds, message) VALUES (?, ?, ?)",
+        (past.uid, past.seconds, past.message),
+    )
+    connection.execute(
+        "DELETE FROM history WHERE seconds < ? OR uid IN "
+        "(SELECT uid FROM history ORDER BY seconds DESC LIMIT -1 OFFSET ?)",
+        (time.time() - HISTORY_SECONDS, HISTORY_MAX),
+    )

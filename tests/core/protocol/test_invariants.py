@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from evictd.core.effects import Emit, Tick, WakeAt
+from evictd.core.effects import Emit, Keep, Tick, WakeAt
 from evictd.core.moments import Now
 from evictd.core.protocol.advance import advance
 from evictd.core.protocol.case import Case, dry
@@ -73,6 +73,7 @@ class Target_(RuleBasedStateMachine):
         self.listed = True
         self.look: float | None = None
         self.evicted: set[str] = set()
+        self.kept: set[str] = set()
         self.former: dict[str, Eviction] = {}
         self.real_wish = False
 
@@ -99,10 +100,20 @@ class Target_(RuleBasedStateMachine):
                 assert effect.event.id not in self.evicted
                 assert not effect.event.data["dryRun"]
                 self.evicted.add(effect.event.id)
+            elif isinstance(effect, Keep):
+                assert eviction_finished(effect.eviction.status.conditions)
+                self.kept.add(effect.eviction.metadata.uid)
+        self.remembers()
         self.real_wish = any(
             wants(held.request) and not dry(rules, held.request) for held in self.case.requests
         )
         self.compare(given)
+
+    def remembers(self) -> None:
+        """Nothing that has ended is missing in the history."""
+        for item in self.case.evictions:
+            ended = eviction_finished(item.status.conditions)
+            assert ended == (item.metadata.uid in self.kept)
 
     def compare(self, given: Given) -> None:
         present = {item.metadata.uid: item for item in self.case.evictions}

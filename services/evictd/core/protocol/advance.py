@@ -6,7 +6,7 @@ Intake first; then syncs until nothing changes, each of them a write of its own;
 
 from collections.abc import Sequence
 
-from evictd.core.effects import Asked, BusEffect, WakeAt
+from evictd.core.effects import ControllerEffect, WakeAt
 from evictd.core.errors import Bug
 from evictd.core.moments import Now
 from evictd.core.protocol.announcement import announced
@@ -24,7 +24,9 @@ SYNCS_MAX = 64
 """Writes that one input may lead to: every responder of a chain once, in two chains, and more."""
 
 
-def advance(rules: ControllerRules, case: Case, given: Given, now: Now) -> tuple[Case, Asked]:
+def advance(
+    rules: ControllerRules, case: Case, given: Given, now: Now
+) -> tuple[Case, tuple[ControllerEffect, ...]]:
     """One input of one target: requests, Evictions, chain. [eviction-request-api 5.2 to 5.4]
 
     A case without requests and Evictions is the empty one again.
@@ -56,8 +58,8 @@ def writes(rules: ControllerRules, case: Case, now: Now) -> Sequence[Case]:
 
 def _settled(
     rules: ControllerRules, base: Case, held: Case, now: Now
-) -> tuple[Case, list[BusEffect]]:
-    effects: list[BusEffect] = []
+) -> tuple[Case, list[ControllerEffect]]:
+    effects: list[ControllerEffect] = []
     before = base
     for after in writes(rules, held, now) or (held,):
         effects.extend(announced(rules, before, after, now))

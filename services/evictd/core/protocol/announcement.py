@@ -9,12 +9,18 @@ from datetime import datetime
 
 import msgspec
 
-from evictd.core.effects import BusEffect, Emit, Figures, Publish, Retract
+from evictd.core.effects import ControllerEffect, Emit, Figures, Keep, Publish, Retract
 from evictd.core.events import emit
 from evictd.core.moments import Now
 from evictd.core.protocol.case import Case, Held
 from evictd.core.protocol.chain import entry_of
-from evictd.core.protocol.conditions import cause_of, find, holds, transition_time
+from evictd.core.protocol.conditions import (
+    cause_of,
+    eviction_finished,
+    find,
+    holds,
+    transition_time,
+)
 from evictd.core.protocol.inputs import ControllerRules
 from evictd.core.protocol.vocabulary import Cause, ConditionType, Intent, State
 from evictd_schemas import Eviction, ResponderStatus, topics
@@ -31,7 +37,7 @@ STATES = {
 }
 
 
-def announced(rules: ControllerRules, old: Case, new: Case, now: Now) -> Iterator[BusEffect]:
+def announced(rules: ControllerRules, old: Case, new: Case, now: Now) -> Iterator[ControllerEffect]:
     """Effects that lead from one case to the next."""
     known = {held.status.uid for held in old.requests}
     for held in new.requests:
@@ -76,7 +82,7 @@ def _report_topics(node: str, eviction: Eviction) -> Iterator[str]:
             )
 
 
-def _requests(rules: ControllerRules, old: Case, new: Case, now: Now) -> Iterator[BusEffect]:
+def _requests(rules: ControllerRules, old: Case, new: Case, now: Now) -> Iterator[ControllerEffect]:
     former = {held.topic_levels: held for held in old.requests}
     for held in new.requests:
         before = former.pop(held.topic_levels, None)
@@ -87,7 +93,9 @@ def _requests(rules: ControllerRules, old: Case, new: Case, now: Now) -> Iterato
         yield Retract(topic=status_topic(rules.node, held))
 
 
-def _evictions(rules: ControllerRules, old: Case, new: Case, now: Now) -> Iterator[BusEffect]:
+def _evictions(
+    rules: ControllerRules, old: Case, new: Case, now: Now
+) -> Iterator[ControllerEffect]:
     former = {item.metadata.uid: item for item in old.evictions}
     for eviction in new.evictions:
         before = former.pop(eviction.metadata.uid, None)
@@ -95,6 +103,8 @@ def _evictions(rules: ControllerRules, old: Case, new: Case, now: Now) -> Iterat
             continue
         yield Publish(topic=eviction_topic(rules.node, eviction), message=eviction)
         yield from _transitions(rules, before, eviction, now)
+        if _ended(eviction) and (before is None or not _ended(before)):
+            yield Keep(eviction=eviction)
     for eviction in former.values():
         yield Retract(topic=eviction_topic(rules.node, eviction))
         for topic in _report_topics(rules.node, eviction):
@@ -118,6 +128,10 @@ def _transitions(
 
 
 _EVICTED = ConditionType.TARGET_EVICTED
+
+
+def _ended(eviction: Eviction) -> bool:
+    return eviction_finished(eviction.status.conditions)
 
 
 def _states(eviction: Eviction) -> dict[str, str]:

@@ -1,0 +1,64 @@
+"""A journal as people read it: beside its worker or after it, without a broker. Blocking.
+
+It opens the file for reading only and leaves nothing behind that the worker would mind.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from evictd.core.errors import HostError
+from evictd.shell.journal_store import BUSY_SECONDS, HISTORY_MAX
+from evictd_schemas import Eviction
+
+S = TypeVar("S")
+
+
+def ended(path: Path) -> list[Eviction]:
+    """The Evictions that are over, newest first; none where the journal is older than that.
+
+    Raises `HostError` for a file that cannot be read.
+    """
+    statement = "SELECT message FROM history ORDER BY seconds DESC, uid LIMIT ?"
+    texts = [text for (text,) in _selected(path, "history", statement, (HISTORY_MAX,))]
+    return [_decoded(path, text, Eviction) for text in texts]
+
+
+def states(path: Path, state: type[S]) -> dict[str, S]:
+    """What the worker holds now, by key. Raises `HostError`."""
+    statement = "SELECT key, state FROM rows WHERE state IS NOT NULL ORDER BY key"
+    return {key: _decoded(path, text, state) for key, text in _selected(path, "rows", statement)}
+
+
+def _selected(
+    path: Path, table: str, statement: str, values: Sequence[object] = ()
+) -> list[tuple[Any, ...]]:
+    known = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+    try:
+        connecting = sqlite3.connect(_address(path), timeout=BUSY_SECONDS, uri=True)
+        with closing(connecting) as connection:
+            if connection.execute(known, (table,)).fetchone() is None:
+                return []
+            return connection.execute(statement, values).fetchall()
+    except sqlite3.Error as error:
+        raise HostError(f"the journal {path} cannot be read: {error}") from error
+
+
+def _address(path: Path) -> str:
+    """A journal that was closed has no log beside it: it is read as it lies, because a reader would
+    make the log's files anew, and they would be the reader's."""
+    closed = not path.with_name(f"{path.name}-wal").exists()
+    return f"{path.absolute().as_uri()}?{'immutable=1' if closed else 'mode=ro'}"
+
+
+def _decoded(path: Path, text: bytes, kind: type[S]) -> S:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise HostError(
+            f"the journal {path} was written by another version of evictd: {error}"
+        ) from error
