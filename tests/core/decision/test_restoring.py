@@ -4,13 +4,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.core.decision.household import HARD, SOFT, Household, household, names, ordered
 from tests.core.decision.stage import START, rules_of, uid_of
 
-from evictd.core.decision import Gone
+from evictd.core.decision import Gone, Seen
 from evictd.core.decision import restore as rule
 from evictd.core.rules import Mode
-from evictd_schemas import Order
+from evictd_schemas import Eviction, EvictionSpec, Metadata, Order, PodTarget, Target
 
 
 def test_what_was_stopped_comes_back_when_the_condition_is_over() -> None:
@@ -234,6 +235,69 @@ def test_the_back_off_doubles_when_it_is_evicted_again_and_the_third_time_is_a_l
     stage.calm(after=rule.FORGIVEN_SECONDS + 1)
     assert stage.fell("web", life=5).events == []
     assert names(stage.calm(after=1)) == ["web"]
+
+
+def test_a_return_that_was_observed_before_it_was_answered_is_told_once() -> None:
+    stage = household()
+    stage.fell("web")
+    order = ordered(stage.calm())
+    stage.pod("web", uid=uid_of("web 2"))
+    assert stage.calm().events == ["Restored"]
+    assert stage.status(order, "Finished").events == []
+
+
+def test_what_others_start_again_is_no_loop_of_ours() -> None:
+    """Neither is a pod that is over a return."""
+    stage = household()
+    for life in range(1, 5):
+        assert stage.fell("web", life=life, restore="never").events == []
+        stage.pod("web", uid=uid_of(f"over {life}"), phase="Failed")
+        assert stage.calm(after=1).events == []
+        stage.gone("web")
+        stage.pod("web", uid=uid_of(f"web {life + 1}"))
+        assert stage.calm(after=1).events == ["Restored"]
+
+
+@pytest.mark.parametrize("contradiction", ["met", "True"])
+def test_neither_a_line_that_is_met_nor_a_condition_that_holds_is_calm(contradiction: str) -> None:
+    """Whatever an evaluator makes of the other."""
+    stage = household()
+    stage.fell("web", signal="pid.available")
+    judged = stage.judge("8Gi", signals={"pid.available": "9000"})
+    assert judged is not None
+    pressure = judged.pressure
+    if contradiction == "met":
+        lines = tuple(structs.replace(line, met=True) for line in pressure.thresholds)
+        pressure = structs.replace(pressure, thresholds=lines)
+    else:
+        memory, *others = pressure.conditions
+        conditions = (structs.replace(memory, status="True"), *others)
+        pressure = structs.replace(pressure, conditions=conditions)
+    assert not names(stage.tell(structs.replace(judged, pressure=pressure)))
+    assert names(stage.observe("8Gi", signals={"pid.available": "9000"})) == ["web"]
+
+
+def test_while_something_is_given_back_nobody_comes_back() -> None:
+    """A start would take of what is being relieved."""
+    stage = household(HARD, "nodefs.available<1Gi", reclaim_steps=("danglingImages",))
+    disk = {"nodefs.available": "512Mi"}
+    stage.fell("web")
+    (order,) = stage.observe("8Gi", signals=disk).orders
+    assert order.kind == "Reclaim"
+    assert not any(stage.observe("8Gi", signals=disk, after=1).orders for _ in range(5))
+
+
+def test_whose_eviction_still_runs_is_not_started() -> None:
+    stage = household()
+    stage.fell("web")
+    eviction = Eviction(
+        metadata=Metadata(namespace="shop", name="web-1", uid=uid_of("eviction")),
+        spec=EvictionSpec(target=Target(pod=PodTarget(name="web", uid=uid_of("web 1")))),
+    )
+    stage.tell(Seen(namespace="shop", name="web-1", eviction=eviction))
+    assert not stage.calm().orders
+    stage.tell(Seen(namespace="shop", name="web-1", eviction=None))
+    assert names(stage.calm()) == ["web"]
 
 
 def test_while_somebody_has_to_go_nobody_comes_back() -> None:

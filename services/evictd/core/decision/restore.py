@@ -144,9 +144,9 @@ def retraction(rules: Rules, returns: Returns) -> tuple[Retract, ...]:
 def _able(returns: Returns, given: Judged, leaving: Collection[str], now: Now) -> Iterator[str]:
     """Who may come back now. The last that went is the first, since the least important went
     first."""
-    if given.observation.pods is None:
-        return  # nobody knows who runs
-    pods = {f"{pod.namespace}/{pod.name}": pod for pod in given.observation.pods}
+    pods = _running(given)
+    if pods is None:
+        return
 
     def went(name: str) -> tuple[datetime, str]:
         return returns.absent[name].stopped.time, name
@@ -154,7 +154,7 @@ def _able(returns: Returns, given: Judged, leaving: Collection[str], now: Now) -
     for name in sorted(returns.absent, key=went, reverse=True):
         absent = returns.absent[name]
         stopped = absent.stopped
-        if absent.lifted or stopped.restore != AUTOMATIC or not _over(given.pressure, stopped):
+        if stopped.restore != AUTOMATIC or not _over(given.pressure, stopped):
             continue
         if name in pods or stopped.uid in leaving:
             continue
@@ -249,20 +249,26 @@ def _fall(earlier: Falls | None, uid: str, now: Now) -> Falls:
 def _seen(rules: Rules, returns: Returns, given: Judged, now: Now) -> Step:
     """Who runs again, whoever started it. A record that was taken back is looked at once more, so
     that the return is told."""
-    if given.observation.pods is None:
+    pods = _running(given)
+    if pods is None:
         return returns, ()
-    running = {
-        f"{pod.namespace}/{pod.name}": pod.uid for pod in given.observation.pods if active(pod)
-    }
     told: list[BusEffect] = []
     awaited = None if returns.returning is None else returns.returning.name
     for name, absent in returns.absent.items():
-        if running.get(name, absent.stopped.uid) != absent.stopped.uid:
+        if name in pods and pods[name].uid != absent.stopped.uid:
             returns, events = _returned(rules, returns, name, now)
             told.extend(events)
         elif absent.lifted and name != awaited:
             returns = returns.without(name)
     return returns, tuple(told)
+
+
+def _running(given: Judged) -> dict[str, Pod] | None:
+    """Who runs, by name; None while nobody knows."""
+    pods = given.observation.pods
+    if pods is None:
+        return None
+    return {f"{pod.namespace}/{pod.name}": pod for pod in pods if active(pod)}
 
 
 def _returned(rules: Rules, returns: Returns, name: str, now: Now) -> Step:
