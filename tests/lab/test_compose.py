@@ -234,6 +234,18 @@ def test_a_hand_published_observation_becomes_an_eviction(
         running.until("the default responder is asked", lambda: _active(running) == RESPONDER)
 
 
+def test_the_simulated_machine_of_the_demo_profile_is_relieved(system: System) -> None:
+    """It publishes under its own login, and the workers beside it name a victim."""
+    profiled = {**system.variables, "COMPOSE_PROFILES": "demo"}
+    with replace(system, variables=profiled).up() as running:
+        decision = f"{TOPICS}/demo-1/decision"
+        running.until(
+            "a victim is named",
+            lambda: (running.retained(decision) or {}).get("action") in {"Evict", "Wait"},
+        )
+        assert running.inspect("demo")["RestartCount"] == 0
+
+
 def test_the_bus_is_reached_on_loopback_and_only_with_a_login(system: System) -> None:
     """The published port answers, and refuses who says no name."""
     with system.up() as running:
