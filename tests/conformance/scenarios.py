@@ -1,30 +1,28 @@
-"""Whole passes: evaluator and evictor joined only by encoded messages of the contract, with a world
-around them that kills, reclaims and fails as a scenario says."""
+"""Whole passes: evaluator and evictor as the product joins them, by nothing but encoded messages of
+the contract, with a world around them that kills, reclaims and fails as a scenario says."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any
 from uuid import uuid4
 
-import msgspec
 from msgspec import structs
 from tests.conformance.comparison import equal
 from tests.conformance.pods import pod_of, statistics_of
 from tests.conformance.signals_operations import START, layout_of, summary_of, thresholds_given
 
-from evictd.core.decision import Answered, Given, Judged, Ordered, Plan, decide
+from evictd.core.decision import Answered, Ordered
 from evictd.core.decision.pods import critical, qos_class
 from evictd.core.decision.reclaim import RECHECK_SECONDS
 from evictd.core.decision.requests import NODE_PRESSURE
 from evictd.core.effects import BusEffect, Emit, Publish, Tick
-from evictd.core.evaluation import Observed, Reclaimed, Watch, evaluate
 from evictd.core.moments import Now
-from evictd.core.observations import merge
 from evictd.core.pod_admission import admits
 from evictd.core.rules import KUBELET, Candidates, Mode, Rules
 from evictd.core.signals.names import ConditionType
 from evictd.core.signals.summary import readings
+from evictd.simulation.joined import Joined, sent
 from evictd_schemas import (
     Condition,
     EvictionRequest,
@@ -38,6 +36,7 @@ from evictd_schemas import (
     SignalReading,
     StepOutcome,
 )
+from evictd_schemas.topics import Role
 
 BOOT_SECONDS = 1000.0
 """The boot time at the start of a scenario."""
@@ -49,8 +48,6 @@ EVENTS = frozenset({"EvictionThresholdMet"})
 """Events of the evictor that the kubelet has too; `Evicted` is the controller's."""
 DETECTION_FAILED = "image_fs_detection_failed"
 UNSUPPORTED = "split_filesystem_without_feature"
-
-M = TypeVar("M")
 
 
 def scenario(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,9 +99,8 @@ class Node:
         self.waited_seconds = 0.0
         """By the evictor's own clock, for looks that never came: no time passes in a scenario."""
         self.sequence = 0
-        self.watch, self.plan = Watch(), Plan()
-        self.view: Observation | None = None
-        self.pressure: Pressure | None = None
+        self.joined = Joined(self.rules, self._perform)
+        self.found: Pass | None = None
         self.times: dict[str, datetime] = {}
 
     @property
@@ -116,46 +112,37 @@ class Node:
         """One pass of the manager."""
         self.seconds += step["advance_s"]
         self._arrange(step)
-        found = Pass(self, step)
-        detected = self.watch.layout is not None
+        self.found = found = Pass(self, step)
+        detected = self.joined.watch.layout is not None
         self.blind = bool(step.get("summary_error"))
         if not (self.blind and detected):  # the layout is asked for before the statistics
             failing = bool(step.get("image_fs_detection_error")) and not detected
-            self.observe(found, Layout(error="detection failed") if failing else self.layout)
+            self.look(Layout(error="detection failed") if failing else self.layout)
             found.error = self._error(found, failing=failing, detected=detected)
         self.blind = False
         return {**found.told(), "conditions": self.conditions, "thresholds_met": self._due()} | {
             "admission": {pod.name: self._admits(pod) for pod in self.admission_pods}
         }
 
-    def observe(self, found: "Pass", layout: Layout) -> None:
+    @property
+    def clock(self) -> Now:
+        """The workers' own clock."""
+        boot_seconds = self.now.boot_seconds + self.waited_seconds
+        return Now(boot_seconds=boot_seconds, utc=self.now.utc)
+
+    def look(self, layout: Layout) -> None:
         """Collector, evaluator and evictor, one after the other."""
         self.sequence += 1
-        observation = _sent(self._observation(layout), Observation)
-        self.view = merge(self.view, observation)
-        self.watch, effects = evaluate(
-            self.rules, self.watch, Observed(observation=observation), self.now
-        )
-        for effect in effects:
-            if isinstance(effect, Publish) and isinstance(effect.message, Pressure):
-                self.pressure = _sent(effect.message, Pressure)
-                found.judged = True
-                self.tell(found, Judged(pressure=self.pressure, observation=self.view))
+        self.joined.observe(self._observation(layout), self.clock)
 
-    def tell(self, found: "Pass", given: Given | Tick) -> None:
-        """The evictor's step, and what the world makes of it."""
-        boot_seconds = self.now.boot_seconds + self.waited_seconds
-        now = Now(boot_seconds=boot_seconds, utc=self.now.utc)
-        self.plan, effects = decide(self.rules, self.plan, given, now)
-        found.obey(effects)
-
-    def reclaimed(self, status: OrderStatus) -> None:
-        """The evaluator reads the statuses of orders too."""
-        self.watch, _ = evaluate(self.rules, self.watch, Reclaimed(status=status), self.now)
+    def _perform(self, _role: Role, effect: BusEffect, _now: Now) -> None:
+        assert self.found is not None
+        self.found.obey(effect)
 
     @property
     def conditions(self) -> list[str]:
-        held = () if self.pressure is None else self.pressure.conditions
+        pressure = self.joined.pressure
+        held = () if pressure is None else pressure.conditions
         return sorted(condition.type for condition in held if condition.status == "True")
 
     def _arrange(self, step: Mapping[str, Any]) -> None:
@@ -204,7 +191,8 @@ class Node:
         return DETECTION_FAILED if failing else UNSUPPORTED
 
     def _due(self) -> list[str]:
-        thresholds = () if self.pressure is None else self.pressure.thresholds
+        pressure = self.joined.pressure
+        thresholds = () if pressure is None else pressure.thresholds
         return sorted(
             f"{item.signal}/{'soft' if item.grace_period_seconds else 'hard'}"
             for item in thresholds
@@ -240,16 +228,17 @@ class Pass:
             "error": self.error,
         }
 
-    def obey(self, effects: Iterable[BusEffect]) -> None:
-        """Events first, then requests and orders, each carried out at once."""
-        for effect in effects:
-            match effect:
-                case Emit(event=event) if event.data["reason"] in EVENTS:
-                    self.events.append(event.data["reason"])
-                case Publish(topic=topic, message=EvictionRequest() as request):
-                    self._kill(topic, _sent(request, EvictionRequest))
-                case Publish(message=Order() as order):
-                    self._reclaim(_sent(order, Order))
+    def obey(self, effect: BusEffect) -> None:
+        """Each is carried out at once."""
+        match effect:
+            case Publish(message=Pressure()):
+                self.judged = True
+            case Emit(event=event) if event.data["reason"] in EVENTS:
+                self.events.append(event.data["reason"])
+            case Publish(topic=topic, message=EvictionRequest() as request):
+                self._kill(topic, sent(request))
+            case Publish(message=Order() as order):
+                self._reclaim(sent(order))
 
     def _kill(self, topic: str, request: EvictionRequest) -> None:
         spec = request.spec
@@ -270,7 +259,7 @@ class Pass:
             }
         )
         status = _ended(failed=bool(self.world.get("kill_error")), now=self.node.now)
-        self.node.tell(self, Answered(topic=topic, status=_sent(status, RequestStatus)))
+        self.node.joined.tell(Answered(topic=topic, status=sent(status)), self.node.clock)
 
     def _reclaim(self, order: Order) -> None:
         self.calls += [CALLS[step] for step in order.steps]
@@ -284,13 +273,13 @@ class Pass:
             steps=tuple(StepOutcome(step=step, error=error) for step in order.steps),
             finished=Moment(time=now.utc, boot_id="vectors", uptime_seconds=now.boot_seconds),
         )
-        self.node.tell(self, Ordered(name="reclaim", status=status))
+        self.node.joined.tell(Ordered(name="reclaim", status=status), self.node.clock)
         if self.world.get("summary_error_after_gc"):
             self.node.waited_seconds += RECHECK_SECONDS
-            self.node.tell(self, Tick())
+            self.node.joined.tell(Tick(), self.node.clock)
         else:
-            self.node.reclaimed(_sent(status, OrderStatus))
-            self.node.observe(self, self.node.layout)
+            self.node.joined.reclaimed(status, self.node.clock)
+            self.node.look(self.node.layout)
 
 
 def _ended(*, failed: bool, now: Now) -> RequestStatus:
@@ -303,11 +292,6 @@ def _ended(*, failed: bool, now: Now) -> RequestStatus:
     return RequestStatus(
         uid=str(uuid4()), generation=1, creation_timestamp=now.utc, conditions=(ended,)
     )
-
-
-def _sent(message: M, kind: type[M]) -> M:
-    """What arrives of a message."""
-    return msgspec.json.decode(msgspec.json.encode(message), type=kind)
 
 
 def _named(pod: Mapping[str, Any]) -> dict[str, Any]:
