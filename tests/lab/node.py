@@ -22,6 +22,7 @@ ROOT = f"evictd/v1/{NAME}"
 ROLES = ("collector", "evaluator", "evictor", "controller", "responder")
 RESPONDER = "imperative-eviction.k8s.io/evictor"
 REQUESTER = "acme.io/mover"
+SESSION = ("-i", "ear", "-c", "-q", "1", "-x", "600")
 START_SECONDS = 20.0
 END_SECONDS = 15.0
 LOG_LINES = 25
@@ -44,12 +45,13 @@ class Message:
 
 
 class Ear:
-    """A `mosquitto_sub` that hears everything of the node, from its start on."""
+    """A `mosquitto_sub` that hears everything of the node from its start on, with a session that
+    outlives a broker's restart."""
 
     def __init__(self, options: list[str], environment: dict[str, str]) -> None:
         self.messages: list[Message] = []
         self._process = subprocess.Popen(
-            ["mosquitto_sub", *options, "-t", f"{ROOT}/#", "-F", "%r %t %p"],
+            ["mosquitto_sub", *options, *SESSION, "-t", f"{ROOT}/#", "-F", "%r %t %p"],
             stdout=subprocess.PIPE,
             text=True,
             env=environment,
@@ -200,7 +202,7 @@ class Node:
             assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
             pause.wait(0.02)
 
-    def looks_on(self, looks: int = 4) -> None:
+    def looks_on(self, looks: int = 2) -> None:
         """Wait for a few more observations: what should not happen has had its chance."""
         seen = len(self.hears.all("observation"))
         self.until("it looks on", lambda: len(self.hears.all("observation")) >= seen + looks)
@@ -247,11 +249,12 @@ class Node:
         return "\n".join(said)
 
 
-def request(pod: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def request(pod: dict[str, Any], **more: Any) -> tuple[str, dict[str, Any]]:
     """What a person publishes to have a workload moved away: the topic below the node, and it."""
     below = f"evictionrequests/{REQUESTER}/{pod['namespace']}/move-{pod['name']}"
     target = {"pod": {"name": pod["name"], "uid": pod["uid"]}}
-    return below, {"spec": {"target": target, "requester": REQUESTER, "intent": "Eviction"}}
+    spec = {"target": target, "requester": REQUESTER, "intent": "Eviction", **more}
+    return below, {"spec": spec}
 
 
 def condition(content: dict[str, Any], kind: str) -> tuple[str, str] | None:
