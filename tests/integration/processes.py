@@ -81,8 +81,8 @@ class Ear:
             self.messages.append(heard)
 
     def close(self) -> None:
-        """End the client."""
-        self._process.terminate()
+        """End the client, by SIGKILL: its handler of SIGTERM locks up now and then."""
+        self._process.kill()
         self._thread.join(PATIENCE_SECONDS)
         assert self._process.stdout is not None
         self._process.stdout.close()

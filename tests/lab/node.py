@@ -75,7 +75,7 @@ class Ear:
 
     def close(self) -> None:
         """End the client."""
-        self._process.terminate()
+        self._process.kill()  # its handler of SIGTERM locks up now and then
         self._thread.join(END_SECONDS)
         assert self._process.stdout is not None
         self._process.stdout.close()
