@@ -191,12 +191,20 @@ def segment_problem(segment: str) -> str | None:
     return None
 
 
+def cut(name: str, bytes_max: int = SEGMENT_BYTES_MAX) -> str:
+    """As much of the beginning of a name as fits, in whole characters."""
+    return name.encode()[:bytes_max].decode(errors="ignore")
+
+
 def place(topic: str) -> Place[Any] | None:
-    """Read a topic back; None when it is none of the table."""
+    """Read a topic back; None when it is none of the table, or below what can be no node: there
+    nothing could be said either."""
     levels = topic.split("/")
     if levels[:2] != ROOT.split("/") or len(levels) < 4:
         return None
     node, rest = levels[2], tuple(levels[3:])
+    if segment_problem(node) is not None:
+        return None
     for kind in TOPICS:
         if (names := _match(kind.levels, rest)) is not None:
             return Place(kind=kind, node=node, names=names)

@@ -9,8 +9,8 @@ from evictd.core.protocol.case import Case
 from evictd.core.protocol.naming import next_number
 from evictd_schemas import EvictionRequest, topics
 
-SHARED_NAME_LENGTH = 240
-"""Longer pod names may share the names of their Evictions, which are cut at 253."""
+SHARED_NAME_BYTES = 240
+"""Longer pod names may share the names of their Evictions, which are cut at 253 bytes."""
 
 
 class Directory:
@@ -126,4 +126,4 @@ def _names(case: Case) -> set[tuple[str, str]]:
 
 
 def _shared(key: Key) -> tuple[str, str, str]:
-    return key.node, key.namespace, key.name[:SHARED_NAME_LENGTH]
+    return key.node, key.namespace, topics.cut(key.name, SHARED_NAME_BYTES)

@@ -89,7 +89,7 @@ class Reception:
         self._publisher.emit(effect.topic, effect.event)
 
     def _read(self, place: Place[Any], payload: bytes) -> tuple[Any, Sequence[Problem]]:
-        for level in (place.node, *place.names.values()):
+        for level in place.names.values():
             if (problem := segment_problem(level)) is not None:
                 return None, (Problem(field="topic", reason=f"{level!r}: {problem}"),)
         if len(payload) > PAYLOAD_BYTES_MAX:

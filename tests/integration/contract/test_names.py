@@ -50,7 +50,11 @@ def test_what_cannot_be_a_level_of_a_topic_is_no_name(outsider: Outsider, name: 
     assert outsider.await_rejection() == [("evaluator", "pods[0].name")]
 
 
-@pytest.mark.parametrize("node", ["demo-" + "n" * 249, "demo-a\u00a0b", "demo-" + "😀" * 63])
+@pytest.mark.parametrize(
+    "node",
+    ["demo-" + "n" * 249, "demo-a\u00a0b", "demo-" + "😀" * 63],
+    ids=["long", "blank", "long in bytes"],
+)
 def test_what_cannot_be_a_node_is_nobodys_and_harms_nobody(site: Site, node: str) -> None:
     """Nothing can be answered below it either."""
     stray, other = Outsider(site=site, node=node), Outsider(site=site)
@@ -59,4 +63,5 @@ def test_what_cannot_be_a_node_is_nobodys_and_harms_nobody(site: Site, node: str
     other.observe(pod("web", uses_mib=9, request_mib=9), available_mib=400)
     other.await_eviction()
     assert all(process.poll() is None for process in site.processes.values())
-    assert set(site.ear.below(f"evictd/v1/{node}/")) == {stray.request_topic("move-web")}
+    said = set(site.ear.below(f"evictd/v1/{node}/"))
+    assert said == {stray.topic("observation"), stray.request_topic("move-web")}

@@ -33,7 +33,7 @@ LOCAL_STORAGE = "evictd.io/local-storage"
 REQUESTERS = (NODE_PRESSURE, LOCAL_STORAGE)
 UID_CHARACTERS = 8
 """Of the uid, in the name of a request: enough to tell two lives of one pod."""
-NAME_CHARACTERS_MAX = topics.SEGMENT_BYTES_MAX - UID_CHARACTERS - 1
+NAME_BYTES_MAX = topics.SEGMENT_BYTES_MAX - UID_CHARACTERS - 1
 
 
 class Fate(StrEnum):
@@ -122,7 +122,7 @@ def request_topic(node: str, requester: str, pod: Pod) -> str:
 
 
 def _request_name(pod: Pod) -> str:
-    return f"{pod.name[:NAME_CHARACTERS_MAX]}-{pod.uid[:UID_CHARACTERS]}"
+    return f"{topics.cut(pod.name, NAME_BYTES_MAX)}-{pod.uid[:UID_CHARACTERS]}"
 
 
 def _spec(

@@ -3,14 +3,14 @@
 import re
 from collections.abc import Iterable
 
-NAME_LENGTH_MAX = 253
+from evictd_schemas import topics
 
 _NAME = re.compile(r"pod-([0-9]+)-(.+)", re.DOTALL)
 
 
 def eviction_name(pod_name: str, number: int) -> str:
-    """The name of a target's Eviction, cut at 253 and never ending in a dash or a dot."""
-    return f"pod-{number}-{pod_name}"[:NAME_LENGTH_MAX].rstrip("-.")
+    """The name of a target's Eviction, cut at 253 bytes and never ending in a dash or a dot."""
+    return topics.cut(f"pod-{number}-{pod_name}").rstrip("-.")
 
 
 def next_number(pod_name: str, existing: Iterable[str]) -> int:
