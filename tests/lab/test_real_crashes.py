@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 if (root := str(Path(__file__).parents[2])) not in sys.path:
     sys.path.insert(0, root)
@@ -33,60 +32,83 @@ def settings(runtimes: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def evicted_once(node: Node, name: str, *killed: str) -> None:
-    """Ask, kill that process in the middle, start it again: it ends, once, and in time."""
-    node.until(f"{name} is seen", lambda: node.pod(name))
-    pod = node.pod(name)
-    assert pod is not None
-    node.publish(*request(pod, gracePeriodSeconds=GRACE_SECONDS))
-    report = f"evictions/{pod['namespace']}/"
-
-    def reports() -> list[Any]:
-        told = [m for m in node.hears.all(report) if m.topic.endswith(RESPONDER)]
-        return [m.content for m in told if m.content]
-
-    node.until("the stop has begun", lambda: any(r.get("pointOfNoReturn") for r in reports()))
+def evicted_once(node: Node, names: Sequence[str], *killed: str) -> None:
+    """Ask, kill that process in the middle, start it again: all end, once each, and in time."""
+    pods = [seen(node, name) for name in names]
+    for pod in pods:
+        node.publish(*request(pod, gracePeriodSeconds=GRACE_SECONDS))
+    node.until("the stops have begun", lambda: all(told(node, p, "pointOfNoReturn") for p in pods))
     began = time.monotonic()
     node.until("some grace has passed", lambda: time.monotonic() > began + MIDDLE_SECONDS)
     node.kill(killed[-1])
     node.start(*killed)
-    node.until("it has gone", lambda: node.hears.events("Evicted"), GRACE_SECONDS + SLACK_SECONDS)
-    assert GRACE_SECONDS - 1 <= time.monotonic() - began <= GRACE_SECONDS + SLACK_SECONDS
+    in_time = GRACE_SECONDS + SLACK_SECONDS
+    node.until("they have gone", lambda: all(evictions(node, pod) for pod in pods), in_time)
+    assert GRACE_SECONDS - 1 <= time.monotonic() - began <= in_time
     node.looks_on()
-    evicted, *again = node.hears.events("Evicted")
-    assert {event["id"] for event in again} <= {evicted["id"]}
-    assert evicted["data"]["pod"] == {key: pod[key] for key in ("namespace", "name", "uid")}
-    assert len({r["completionTime"] for r in reports() if r.get("completionTime")}) == 1
-    assert node.hears.newest(f"stopped/{pod['namespace']}/{name}")["uid"] == pod["uid"]
+    for pod in pods:
+        (evicted,) = evictions(node, pod)
+        assert evicted["data"]["responder"] == RESPONDER
+        assert len({report["completionTime"] for report in told(node, pod, "completionTime")}) == 1
+        stopped = node.hears.newest(f"stopped/{pod['namespace']}/{pod['name']}")
+        assert stopped["uid"] == pod["uid"]
 
 
-@pytest.mark.parametrize("killed", [("run", "responder"), ("up",)], ids=" ".join)
-def test_a_control_group_s_stop_is_taken_up_again(
-    killed: tuple[str, ...], capped_cgroup: Any, tmp_path: Path
+def seen(node: Node, name: str) -> dict[str, Any]:
+    """The workload, as soon as it is observed."""
+    node.until(f"{name} is seen", lambda: node.pod(name))
+    return node.pod(name) or {}
+
+
+def told(node: Node, pod: dict[str, Any], field: str) -> list[Any]:
+    """The responder's reports about a workload that hold this field."""
+    messages = node.hears.all(f"evictions/{pod['namespace']}/")
+    reports = [m.content for m in messages if m.topic.endswith(RESPONDER) and m.content]
+    return [report for report in reports if report.get(field)]
+
+
+def evictions(node: Node, pod: dict[str, Any]) -> list[Any]:
+    """What was told of its end; an event that is repeated after a crash keeps its id."""
+    life = {key: pod[key] for key in ("namespace", "name", "uid")}
+    found = [event for event in node.hears.events("Evicted") if event["data"]["pod"] == life]
+    return list({event["id"]: event for event in found}.values())
+
+
+def test_a_killed_responder_takes_its_stops_up_again(
+    docker_engine: Any, capped_cgroup: Any, tmp_path: Path
 ) -> None:
-    """The grace is not given twice; of `evictd up` the broker is killed too."""
+    """Of a container and of a control group; the grace is not given twice."""
+    docker_engine.docker(
+        *("run", "--detach", "--network=none", "--name=web"),
+        *(docker_engine.image, "sh", "-c", DEAF),
+    )
+    runtimes = {
+        "docker": {"socket": str(docker_engine.socket)},
+        "cgroup": {"parent": f"/{capped_cgroup.name}"},
+    }
+    node = Node(folder=tmp_path, settings=settings(runtimes))
+    try:
+        with (
+            workloads(capped_cgroup, tmp_path, {"job": Appetite(deaf=True)}) as running,
+            node.separate(),
+        ):
+            evicted_once(node, ("web", "job"), "run", "responder")
+            assert not running["job"].lives
+        state = docker_engine.docker("inspect", "--format={{.State.Status}}", "web")
+        assert state.strip() == "exited"
+    finally:
+        docker_engine.docker("rm", "--force", "web")
+
+
+def test_everything_killed_at_once_takes_a_stop_up_again(
+    capped_cgroup: Any, tmp_path: Path
+) -> None:
+    """`evictd up`, and with it the broker that it owns."""
     runtimes = {"docker": {"enabled": False}, "cgroup": {"parent": f"/{capped_cgroup.name}"}}
     node = Node(folder=tmp_path, settings=settings(runtimes))
     with (
         workloads(capped_cgroup, tmp_path, {"job": Appetite(deaf=True)}) as running,
-        node.joined() if killed == ("up",) else node.separate(),
+        node.joined(),
     ):
-        evicted_once(node, "job", *killed)
+        evicted_once(node, ("job",), "up")
         assert not running["job"].lives
-
-
-def test_a_container_s_stop_is_taken_up_again(docker_engine: Any, tmp_path: Path) -> None:
-    """Whatever the engine does about a stop whose client has gone."""
-    docker_engine.docker(
-        *("run", "--detach", "--network=none", "--name=job"),
-        *(docker_engine.image, "sh", "-c", DEAF),
-    )
-    runtimes = {"docker": {"socket": str(docker_engine.socket)}}
-    node = Node(folder=tmp_path, settings=settings(runtimes))
-    try:
-        with node.separate():
-            evicted_once(node, "job", "run", "responder")
-        state = docker_engine.docker("inspect", "--format={{.State.Status}}", "job")
-        assert state.strip() == "exited"
-    finally:
-        docker_engine.docker("rm", "--force", "job")
