@@ -13,7 +13,7 @@ from evictd.core.effects import Emit, Figures, Publish
 from evictd.core.events import emit
 from evictd.core.moments import Now, elapsed_seconds
 from evictd.core.rules import Mode, Rules
-from evictd.core.signals.names import resource_of
+from evictd.core.signals.names import MEMORY_AVAILABLE, Resource, resource_of
 from evictd_schemas import (
     Decision,
     OrderStatus,
@@ -73,7 +73,7 @@ def decided(
         action=action,
         signal=signal,
         hard=is_hard,
-        reason=reason,
+        reason=reason + views_text(rules, given, signal),
         ranking=tuple(ranking[:ROWS_MAX]),
         ranking_total=len(ranking),
         eviction_requests=tuple(own.name for own in plan.own if not own.withdrawn),
@@ -81,6 +81,25 @@ def decided(
     )
     publish = Publish(topic=topics.DECISION.at(rules.node), message=decision)
     return structs.replace(plan, decision=decision), publish
+
+
+def views_text(rules: Rules, given: Judged, signal: str | None) -> str:
+    """What the other view of memory says, where two differ: owners compare it with their own tools.
+    [design, two profiles: memory view]"""
+    if signal is not None and resource_of(signal) is not Resource.MEMORY:
+        return ""
+    reading = given.observation.signals.get(MEMORY_AVAILABLE)
+    if reading is None or len(set(reading.views.values())) != 2:
+        return ""
+    view = rules.profile.memory_view
+    counting = reading.available if view is None else reading.views.get(view, reading.available)
+    texts = [
+        f"{rounded_text(MEMORY_AVAILABLE, amount)} ({name})"
+        for name, amount in sorted(reading.views.items(), key=lambda item: item[1] != counting)
+    ]
+    said = f"; of {MEMORY_AVAILABLE} {texts[0]} counts, {texts[1]} does not"
+    cache = reading.views.get("mem_available", 0) - reading.views.get("working_set", 0)
+    return f"{said}: {rounded_text(MEMORY_AVAILABLE, cache)} are file cache" if cache > 0 else said
 
 
 def below(threshold: ThresholdStatus) -> str:
