@@ -98,7 +98,8 @@ class NodeSettings(Section, frozen=True, kw_only=True):
     kubelet; profile host: -1, the workload's own."""
     eviction_hard_grace_period: int | None = None
     """Seconds from SIGTERM to SIGKILL in a hard eviction. Default: host at most 10, so that a
-    database can close its files; kubelet 1."""
+    database can close its files, and none any more once the signal is below half its line or stalls
+    pass 40%; kubelet 1."""
     settle_seconds: float | None = None
     """Seconds that an observation must be younger than the end of a victim before the next one is
     chosen. Default: host 1, since the kernel frees late; kubelet 0."""
