@@ -63,7 +63,11 @@ def shop() -> SimulatedMachine:
 
 
 async def recorded(
-    used: Configuration, *, seconds: float = 180, restarted: Role | None = None
+    used: Configuration,
+    *,
+    seconds: float = 180,
+    restarted: Role | None = None,
+    burst: int = 0,
 ) -> Recording:
     """The real workers around a machine, and everything that travelled between them."""
     router, clock = Router(), LoopClock()
@@ -78,7 +82,10 @@ async def recorded(
         for role in BUILDERS:
             if role is not restarted:
                 tasks.start_soon(node.worker(role).run)
-        tasks.start_soon(SimulatedCollector(machine, router, clock).run)
+        collector = SimulatedCollector(machine, router, clock)
+        tasks.start_soon(collector.run)
+        if burst:
+            tasks.start_soon(_bursts, collector, burst)
         if restarted is not None:
             with anyio.move_on_after(seconds / 4):
                 await node.worker(restarted).run()
@@ -88,6 +95,24 @@ async def recorded(
     assert machine.killed
     text = head_of(used, "test", START) + recorder.take()
     return recording_of(text.splitlines(keepends=True), "test")
+
+
+async def _bursts(collector: SimulatedCollector, count: int) -> None:
+    """So many observations at one moment, again and again."""
+    while True:
+        await anyio.sleep(3.3)
+        for _ in range(count):
+            collector.look()
+
+
+@pytest.mark.looptime
+async def test_what_was_passed_over_in_a_burst_is_passed_over_again() -> None:
+    """Five observations at once are one for the evaluator; the replay does not judge the others."""
+    recording = await recorded(configuration(), burst=5)
+    looks = sum(line.topic == topics.OBSERVATION.at(NODE) for line in recording.lines)
+    report = replay(recording)
+    assert report.differences == ()
+    assert report.compared[topics.PRESSURE.at(NODE)] < looks
 
 
 @pytest.mark.looptime
