@@ -81,6 +81,8 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
         ("steps: [{summary: {node: {memory: {workingSetBytes: x}}}}]\n",
          ("s.yaml:1:53: steps[0].summary.node.memory.workingSetBytes: 'x' is no amount;"
          " one is written like 500Mi or 2G")),
+        ("node: a/b\n" + CALM,
+         "s.yaml:1:7: node: 'a/b' cannot be a level of a topic: it holds one of / + #"),
         ("steps: [{times: 100001}]\n", "s.yaml:1:1: steps: more than 100000 steps"),
     ],
 )  # fmt: skip
@@ -129,6 +131,13 @@ def test_a_configuration_may_be_a_file_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "evictd.yaml").write_text("mode: act\nnode: edge-7\n")
     rules = read("configuration: evictd.yaml\n" + CALM, tmp_path).rules
     assert (rules.node, rules.mode) == ("edge-7", "act")
+
+
+def test_a_scenario_may_be_about_one_of_the_nodes() -> None:
+    configuration = "configuration: {nodes: [{match: demo-*, mode: act}]}\n"
+    assert read(configuration + CALM).rules.mode == "observe"
+    rules = read("node: demo-1\n" + configuration + CALM).rules
+    assert (rules.node, rules.mode) == ("demo-1", "act")
 
 
 def test_documents_may_be_files_of_their_own(tmp_path: Path) -> None:

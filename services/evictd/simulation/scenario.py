@@ -18,7 +18,7 @@ from evictd_schemas import Layout, Number, Pod, PodStatistics, Resources, Signal
 from evictd_schemas.common import Timestamp
 
 NODE = "simulated"
-"""The node of a scenario; `nodes:` of its configuration may match it."""
+"""The node of a scenario that names none."""
 STEPS_MAX = 100_000
 """Steps of one scenario, repetitions included: a day at one a second."""
 PodEntry: TypeAlias = dict[str, Any]
@@ -167,6 +167,8 @@ class ScenarioForm(Form, frozen=True, kw_only=True):
     """The whole file, but for `configuration`."""
 
     title: str = ""
+    node: str | None = None
+    """Whose `nodes:` entry holds. Default: the configuration's `node`, else `simulated`."""
     capacities: dict[str, str] = {}
     interval_seconds: float | None = None
     """The collector's usual interval. Default: none, so that there are no gaps and nothing ages."""

@@ -47,6 +47,7 @@ from evictd.simulation.scenario import (
 from evictd.simulation.scenario_tree import ScenarioReading, expanded
 from evictd.simulation.summaries import figures_of_readings, figures_of_summary
 from evictd_schemas import Number, SignalReading
+from evictd_schemas.topics import segment_problem
 
 STALL_CAPACITY = 100
 CONFIGURATION = "configuration"
@@ -102,11 +103,13 @@ class _Scenario:
         steps = [
             self._step(step, values["steps"][index], index) for index, step in enumerate(form.steps)
         ]
+        if form.node is not None and (problem := segment_problem(form.node)) is not None:
+            self._complain(("node",), f"{form.node!r} cannot be a level of a topic: {problem}")
         if sum(step.form.times for step in steps) > STEPS_MAX:
             self._complain(("steps",), f"more than {STEPS_MAX} steps")
         if self._reading.problems or loaded is None:
             raise self._refusal()
-        node = loaded.configuration.node or NODE
+        node = form.node or loaded.configuration.node or NODE
         return Scenario(
             title=form.title,
             rules=rules_of(loaded.configuration, node),
