@@ -16,7 +16,7 @@ from aiomqtt import Client, MqttError, ProtocolVersion, Will
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from evictd.shell.bus.address import Address
-from evictd.shell.bus.presence import Member, read_status
+from evictd.shell.bus.presence import Member
 from evictd_schemas import WorkerStatus
 
 KEEPALIVE_SECONDS = 15
@@ -90,7 +90,7 @@ async def survey(address: Address, member: Member) -> list[WorkerStatus]:
     async def read(client: Client) -> None:
         async for message in client.messages:
             if isinstance(message.payload, bytes | bytearray):
-                status = read_status(bytes(message.payload))
+                status = member.read(bytes(message.payload))
                 statuses.extend([] if status is None else [status])
 
     async with connect(address, f"{member.client_id}-{uuid4().hex[:8]}") as client:

@@ -69,6 +69,10 @@ class Member:
         names = dict.fromkeys((self.worker, *(role.value for role in self.roles), ALL))
         return tuple(WORKER.at(self.node, worker=name) for name in names)
 
+    def read(self, payload: bytes) -> WorkerStatus | None:
+        """A status on one of `rivals`, None where it cannot be read."""
+        return read_status(payload)
+
 
 class Presence:
     """The status of this process over all its connections."""
@@ -123,14 +127,14 @@ class Presence:
         ours = topic == self.member.topic
         if ours and payload in self._echoes:
             return Verdict.ECHO
-        status = read_status(payload)
+        status = self.member.read(payload)
         if status is not None and status.epoch > self.epoch.epoch:
             return Verdict.REPLACED
         return Verdict.OVERWRITE if ours else Verdict.OTHER
 
     def is_ours(self, payload: bytes) -> bool:
         """Whether a status is of this very life, the last will of an earlier connection too."""
-        status = read_status(payload)
+        status = self.member.read(payload)
         return status is not None and status.epoch == self.epoch.epoch
 
     def _is_elsewhere(self, machine: str) -> bool:

@@ -1,0 +1,70 @@
+"""A responder's registration as its presence on one connection: birth, life, and the last will that
+hands over from a dead one. [contract 3, Registration]
+
+It decides and encodes; the link connects.
+"""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from evictd.responder.author import Responder
+from evictd.shell.bus.presence import Member, Presence
+from evictd.shell.epoch import Epoch
+from evictd_schemas import Registration, WorkerStatus, topics
+
+
+class Numbered(Registration, frozen=True, kw_only=True, rename="camel"):
+    """A registration that no other equals, so that its return ends the list. Readers pass over the
+    number. [contract 1]"""
+
+    lists: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registrant(Member):
+    """Who this process is: one responder on one node. Of two processes of one name the older
+    ends."""
+
+    responder: Responder
+
+    @property
+    def topic(self) -> str:
+        domain, _, key = self.responder.name.partition("/")
+        return topics.REGISTRATION.at(self.node, domain=domain, key=key)
+
+    @property
+    def client_id(self) -> str:
+        return f"evictd-{self.node}-{self.responder.name}"
+
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        return (self.topic,)
+
+    def read(self, payload: bytes) -> WorkerStatus | None:
+        """Of a registration what orders it among others."""
+        try:
+            found = msgspec.json.decode(payload, type=Registration)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+        return WorkerStatus(
+            worker=self.responder.name,
+            status=found.status,
+            epoch=found.epoch,
+            connection=found.connection,
+        )
+
+
+class Registered(Presence):
+    """The registration over all connections of this process."""
+
+    def __init__(self, registrant: Registrant, epoch: Epoch) -> None:
+        super().__init__(registrant, epoch)
+        self._responder = registrant.responder
+
+    def _encode(self, status: str) -> bytes:
+        said = self._responder.registration(
+            status, epoch=self.epoch.epoch, connection=self.connection
+        )
+        fields = msgspec.structs.asdict(said)
+        return msgspec.json.encode(Numbered(**fields, lists=self._lists))

@@ -1,0 +1,170 @@
+"""A responder on the bus: one connection a node, since a connection has one last will.
+
+It knows how to connect and to end, and nothing of turns. [contract 3, Registration]
+"""
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+
+from evictd.core.errors import EvictdError
+from evictd.responder.author import Responder
+from evictd.responder.registered import Registered, Registrant
+from evictd.responder.turns import Turns
+from evictd.shell import logs
+from evictd.shell.bus import Delivery, Listing, Router
+from evictd.shell.bus.address import Address, address
+from evictd.shell.bus.link import Link
+from evictd.shell.clock import SystemClock
+from evictd.shell.epoch import Epoch, first_epoch
+from evictd_schemas import topics
+from evictd_schemas.topics import Role
+
+EVERY_NODE = "+"
+NODES_MAX = 100
+"""Nodes served at once, each by a connection of its own; further ones are told in the log."""
+CONTACT_SECONDS = 8.0
+"""Without the broker for so long work is cancelled: after 10 s the controller hands the turn of a
+lost responder to the next. [contract 3, Registration]"""
+LOOK_SECONDS = 0.5
+"""How often the connection is looked at."""
+
+log = structlog.get_logger(__name__)
+
+
+def run(responder: Responder, broker: str | Address, node: str = EVERY_NODE) -> None:
+    """`serve` until SIGTERM or SIGINT, as a program of its own with a log on stderr."""
+    logs.configure(worker=responder.name, node=node)
+    anyio.run(_until_signal, responder, broker, node)
+
+
+async def serve(responder: Responder, broker: str | Address, node: str = EVERY_NODE) -> None:
+    """Register, and work whenever it is this responder's turn, on one node or (`+`) on every one
+    that shows itself, until cancelled; it connects again through every loss of the broker.
+
+    Raises `InputError` for an address that is none, and `Replaced` when a newer process has
+    registered under the same name.
+    """
+    where = address(broker) if isinstance(broker, str) else broker
+    with _plainly():
+        if node == EVERY_NODE:
+            await _serve_every(responder, where)
+        else:
+            await _serve_one(responder, where, node)
+
+
+async def _until_signal(responder: Responder, broker: str | Address, node: str) -> None:
+    with _plainly():
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_cancel_at_signal, tasks)
+            await serve(responder, broker, node)
+
+
+async def _cancel_at_signal(tasks: TaskGroup) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            tasks.cancel_scope.cancel()
+            return
+
+
+async def _serve_one(responder: Responder, where: Address, node: str) -> None:
+    router, clock = Router(), SystemClock()
+    epoch = Epoch(first_epoch(int(time.time() * 1000)))
+    turns = Turns(responder, node, router, clock, epoch)
+    registrant = Registrant(
+        node=node,
+        worker=Role.ANY_RESPONDER.value,
+        roles=(),
+        start_time=datetime.now(UTC),
+        responder=responder,
+    )
+    link = Link(router, where, Registered(registrant, epoch), filters=turns.filters)
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(turns.run)
+        tasks.start_soon(_keep_in_touch, link, turns)
+        tasks.start_soon(link.run)
+
+
+async def _keep_in_touch(link: Link, turns: Turns) -> None:
+    """Tell the turns that the broker has been away for too long, and that it is there again."""
+    heard_seconds = anyio.current_time()
+    here = False
+    while True:
+        if link.connected.is_set() and not link.stalled:
+            heard_seconds = anyio.current_time()
+        late = anyio.current_time() - heard_seconds > CONTACT_SECONDS
+        present = link.connected.is_set() and not late
+        if present != here and (present or late):
+            here = present
+            turns.contact(present=present)
+        await anyio.sleep(LOOK_SECONDS)
+
+
+async def _serve_every(responder: Responder, where: Address) -> None:
+    router = Router()
+    nodes = _Nodes()
+    link = Link(router, where, filters=nodes.filters)
+    router.attach(nodes)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(link.run)
+        async for node in nodes.found():
+            tasks.start_soon(partial(_serve_one, responder, where, node))
+
+
+class _Nodes:
+    """A listener for which every message is a sign that its node is there."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+        self._new: asyncio.Queue[str] = asyncio.Queue(NODES_MAX)
+
+    @property
+    def filters(self) -> Sequence[str]:
+        """Small retained messages, one of which every node has."""
+        return tuple(
+            kind.everywhere() for kind in (topics.WORKER, topics.PRESSURE, topics.EVICTION)
+        )
+
+    def deliver(self, delivery: Delivery) -> None:
+        """Note the node."""
+        place = topics.place(delivery.topic)
+        if place is None or place.node in self._known or not delivery.payload:
+            return
+        if len(self._known) >= NODES_MAX:
+            log.warning("too many nodes; this one is not served", node=place.node)
+            return
+        self._known.add(place.node)
+        self._new.put_nowait(place.node)
+
+    def listed(self, listing: Listing) -> None:
+        """A list says nothing that its messages did not."""
+
+    async def found(self) -> AsyncIterator[str]:
+        """Each node, once."""
+        while True:
+            yield await self._new.get()
+
+
+@contextmanager
+def _plainly() -> Iterator[None]:
+    """An error of the family as it is, without the task groups that it came through."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        if (known := _first(group)) is not None:
+            raise known from None
+        raise
+
+
+def _first(error: BaseException) -> EvictdError | None:
+    if isinstance(error, BaseExceptionGroup):
+        return next((found for part in error.exceptions if (found := _first(part))), None)
+    return error if isinstance(error, EvictdError) else None
