@@ -30,7 +30,7 @@ def command(file: Path | None, broker: str | None, folder: Path | None, *, force
     The files hold a password and are readable by you alone.
     """
     text = option_text(operator_address(loaded(file, broker=broker).configuration))
-    paths = [(folder or _default_folder()) / client for client in CLIENTS]
+    paths = [(folder or option_folder()) / client for client in CLIENTS]
     for path in paths:
         if not force:
             refuse_foreign(path)
@@ -79,6 +79,7 @@ def write(path: Path, text: str) -> None:
         raise HostError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def _default_folder() -> Path:
+def option_folder() -> Path:
+    """Where the standard clients look."""
     home = os.environ.get("XDG_CONFIG_HOME")
     return Path(home) if home else Path.home() / ".config"

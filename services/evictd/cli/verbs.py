@@ -15,6 +15,14 @@ class Verb:
 
 
 VERBS = {
+    "status": Verb(module="status", summary="Tell how this machine is; also without a verb."),
+    "get": Verb(module="get", summary="Print what is on the bus now, a row each."),
+    "describe": Verb(module="describe", summary="Tell all there is of one thing."),
+    "watch": Verb(module="watch", summary="Print Evictions or events as they come."),
+    "request": Verb(module="request", summary="Ask for the eviction of a workload."),
+    "withdraw": Verb(module="withdraw", summary="Take a request back."),
+    "plan": Verb(module="plan", summary="Tell who would be asked first, and the worst case."),
+    "history": Verb(module="history", summary="Tell what was evicted, when, why, by whom."),
     "up": Verb(module="up", summary="Run every worker in this process, with a broker of its own."),
     "run": Verb(module="run", summary="Run one worker."),
     "health": Verb(module="health", summary="Tell by the exit code whether a worker is alive."),
@@ -54,6 +62,18 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, verb.summary) for name, verb in VERBS.items()])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-def evictd() -> None:
-    """Keep a machine that runs containers alive when it runs short of something."""
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.pass_context
+def evictd(context: click.Context) -> None:
+    """Keep a machine that runs containers alive when it runs short of something.
+
+    Without a command it tells how this machine is, as `evictd status` does.
+    """
+    if context.invoked_subcommand is None:
+        status = evictd.get_command(context, "status")
+        assert status is not None  # noqa: S101 - it is in the table
+        context.invoke(status)

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from evictd.core.errors import HostError
 from evictd.shell.journal_store import BUSY_SECONDS, HISTORY_MAX
-from evictd_schemas import Eviction
+from evictd_schemas import Event, Eviction
 
 S = TypeVar("S")
 
@@ -34,6 +35,24 @@ def states(path: Path, state: type[S]) -> dict[str, S]:
     return {key: _decoded(path, text, state) for key, text in _selected(path, "rows", statement)}
 
 
+def events(path: Path) -> list[Event]:
+    """Those of each key's last steps, oldest first; raises `HostError`."""
+    statement = "SELECT effects FROM rows ORDER BY number, key"
+    effects = [
+        effect
+        for (text,) in _selected(path, "rows", statement)
+        for effect in _decoded(path, text, list[_Told])
+    ]
+    told = {effect.event.id: effect.event for effect in effects if effect.event is not None}
+    return sorted(told.values(), key=lambda event: event.time)
+
+
+class _Told(Struct, frozen=True, kw_only=True):
+    """An effect of a row, as far as it is an event."""
+
+    event: Event | None = None
+
+
 def _selected(
     path: Path, table: str, statement: str, values: Sequence[object] = ()
 ) -> list[tuple[Any, ...]]:
@@ -52,7 +71,7 @@ def _address(path: Path) -> str:
     """A journal that was closed has no log beside it: it is read as it lies, because a reader would
     make the log's files anew, and they would be the reader's."""
     closed = not path.with_name(f"{path.name}-wal").exists()
-    return f"{path.absolute().as_uri()}?{'immutable=1' if closed else 'mode=ro'}"
+    return f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if closed else ''}"
 
 
 def _decoded(path: Path, text: bytes, kind: type[S]) -> S:

@@ -117,11 +117,12 @@ def request_topic(node: str, requester: str, pod: Pod) -> str:
     """Where the request of one requester for one life of a pod stands."""
     domain, key = requester.split("/")
     return topics.REQUEST.at(
-        node, domain=domain, key=key, namespace=pod.namespace, name=_request_name(pod)
+        node, domain=domain, key=key, namespace=pod.namespace, name=request_name(pod)
     )
 
 
-def _request_name(pod: Pod) -> str:
+def request_name(pod: Pod | PodReference) -> str:
+    """One for each life, so that asking again tightens what was asked before."""
     return f"{topics.cut(pod.name, NAME_BYTES_MAX)}-{pod.uid[:UID_CHARACTERS]}"
 
 
@@ -146,7 +147,7 @@ def _spec(
 
 
 def _request(rules: Rules, pod: Pod, spec: EvictionRequestSpec, now: Now) -> OwnRequest:
-    metadata = Metadata(namespace=pod.namespace, name=_request_name(pod))
+    metadata = Metadata(namespace=pod.namespace, name=request_name(pod))
     return OwnRequest(
         topic=request_topic(rules.node, spec.requester, pod),
         request=EvictionRequest(metadata=metadata, spec=spec),

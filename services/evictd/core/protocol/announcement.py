@@ -213,7 +213,7 @@ def _evicted(rules: ControllerRules, eviction: Eviction, now: Now) -> Emit:
     gone_time = transition_time(status.conditions, _EVICTED)
     took = gone_time - (eviction.metadata.creation_timestamp or gone_time)
     wanting = [item.name for item in status.requesters if item.intent == Intent.EVICTION]
-    responder = _last_started(eviction)
+    responder = last_started(eviction)
     return _of_eviction(
         rules,
         eviction,
@@ -263,7 +263,8 @@ def _stale(rules: ControllerRules, case: Case, now: Now) -> Iterator[Emit]:
     )
 
 
-def _last_started(eviction: Eviction) -> str | None:
+def last_started(eviction: Eviction) -> str | None:
+    """The responder that had its turn last: by whom it was, once the target is gone."""
     started = [item for item in eviction.status.responders if item.start_time is not None]
     return started[-1].name if started else None
 

@@ -68,7 +68,7 @@ def _run(
     registered = {name: rules.registrations[name] for name in names if name in rules.registrations}
     return Run(
         eviction_uid=eviction.metadata.uid,
-        terms={name: _terms(declared.get(name), registered.get(name)) for name in names},
+        terms={name: silence_terms(declared.get(name), registered.get(name)) for name in names},
         heartbeat_seconds={
             name: float(item.heartbeat_seconds or HEARTBEAT_SECONDS)
             for name, item in registered.items()
@@ -81,8 +81,9 @@ def _run(
     )
 
 
-def _terms(declared: DeclaredResponder | None, registered: Registration | None) -> Terms:
-    """What the pod says of its responder counts before what the responder says of itself."""
+def silence_terms(declared: DeclaredResponder | None, registered: Registration | None) -> Terms:
+    """How long one responder may be silent: what the pod says of it counts before what it says of
+    itself."""
     sources = [item for item in (declared, registered) if item is not None]
     starts = [item.start_deadline_seconds for item in sources if item.start_deadline_seconds]
     beats = [item.heartbeat_deadline_seconds for item in sources if item.heartbeat_deadline_seconds]

@@ -1,0 +1,311 @@
+"""`evictd describe KIND NAME`: all there is of one Eviction, request or workload."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from evictd.cli.eviction_tables import (
+    NO_ANSWER,
+    deadline_of,
+    name_of,
+    request_state,
+    requester_of,
+    state_text,
+    status_of,
+    target_text,
+    type_text,
+)
+from evictd.cli.node_tables import amount_text, leaving_uids, verdict_text
+from evictd.cli.past import journal_of, told_events
+from evictd.cli.reading import Reader, reader_options, run, the_one, utc_now
+from evictd.cli.tables import NOTHING, ago, aligned, due, listed
+from evictd.client import Found, Mirror
+from evictd.core.decision.wording import name_text
+from evictd.core.protocol.chain import entry_of, ordered
+from evictd.core.signals.names import MEMORY_AVAILABLE
+from evictd_schemas import (
+    Condition,
+    Eviction,
+    EvictionRequest,
+    EvictionStatus,
+    Pod,
+    PodReference,
+    ResponderStatus,
+    TargetResponder,
+    topics,
+)
+
+LABEL_CHARACTERS = 14
+CHAIN_HEAD = (
+    "  RESPONDER",
+    "PRIORITY",
+    "STATE",
+    "STARTED",
+    "HEARTBEAT",
+    "DEADLINE",
+    "COMPLETED",
+    "REPORT",
+)
+CONDITION_HEAD = ("  CONDITION", "STATUS", "REASON", "SINCE", "MESSAGE")
+EVENT_HEAD = ("  AGE", "REASON", "MESSAGE")
+
+
+@click.command("describe")
+@click.argument("kind", type=click.Choice(["eviction", "request", "workload"]))
+@click.argument("name")
+@reader_options
+def command(reader: Reader, kind: str, name: str) -> None:
+    """Tell all there is of NAME, which is written namespace/name, or the name alone.
+
+    Events are not kept by the broker; those that this machine's own journal still has are told.
+    """
+    for line in run(described(reader, kind, name)):
+        click.echo(line)
+
+
+async def described(reader: Reader, kind: str, name: str) -> list[str]:
+    """The lines. Raises `NotFoundError`."""
+    journal = journal_of(reader.configuration())
+    async with reader.mirror(reader.connect_seconds) as mirror:
+        now = utc_now()
+        if kind == "eviction":
+            eviction = the_one(kind, name, mirror.objects(topics.EVICTION), names)
+            return [*eviction_lines(eviction, now), *event_lines(journal, eviction, now)]
+        if kind == "request":
+            request = the_one(kind, name, mirror.objects(topics.REQUEST), request_names)
+            return [*request_lines(mirror, request, now)]
+        node, pod = observed_pod(mirror, name)
+        return [*workload_lines(mirror, node, pod, now)]
+
+
+def names(found: Found[Eviction]) -> Iterable[str]:
+    """How an Eviction may be called: with the node where two have it, and without the namespace."""
+    name = name_of(found)
+    return f"{found.place.node} {name}", name, found.place.names["name"], found.topic
+
+
+def request_names(found: Found[EvictionRequest]) -> Iterable[str]:
+    """The same of a request, which its requester tells apart, or by the workload it is about."""
+    name, requester = name_of(found), requester_of(found)
+    target = target_text(found.place.names["namespace"], found.message)
+    return (
+        f"{found.place.node} {requester}/{name}",
+        f"{requester}/{name}",
+        name,
+        found.place.names["name"],
+        target,
+        target.partition("/")[2],
+        found.topic,
+    )
+
+
+def observed_pod(mirror: Mirror, name: str) -> tuple[str, Pod]:
+    """The workload of that name and its node. Raises `NotFoundError`."""
+    every = [
+        (found.place.node, pod)
+        for found in mirror.objects(topics.OBSERVATION)
+        for pod in found.message.pods or ()
+    ]
+    return the_one("workload", name, every, pod_names)
+
+
+def pod_names(found: tuple[str, Pod | PodReference]) -> Iterable[str]:
+    """How a workload may be called."""
+    node, pod = found
+    return f"{node} {name_text(pod)}", name_text(pod), pod.name, pod.uid
+
+
+def line(label: str, value: object) -> str:
+    """One fact."""
+    return f"{label + ':':<{LABEL_CHARACTERS}}{value}"
+
+
+def eviction_lines(found: Found[Eviction], now: datetime) -> Iterator[str]:
+    """Target, wish, conditions, chain."""
+    status, metadata = found.message.status, found.message.metadata
+    pod = found.message.spec.target.pod
+    yield line("Eviction", name_of(found))
+    yield line("Node", found.place.node)
+    target = target_text(found.place.names["namespace"], found.message)
+    yield line("Target", f"{target} ({pod.uid})" if pod is not None else target)
+    yield line("State", state_text(status.conditions, dry_run=status.dry_run))
+    yield line("Type", type_text(status))
+    grace = status.grace_period_seconds
+    yield line("Grace", "the workload's own" if grace is None else f"{grace} s")
+    yield from wish_lines(status, now)
+    yield line("Created", moment_text(metadata.creation_timestamp, now))
+    if (deadline := deadline_of(status)) is not None:
+        yield line("Deadline", f"{deadline:%Y-%m-%d %H:%M:%S} UTC ({due(deadline, now)})")
+    if status.round:
+        yield line("Round", f"{status.round + 1}; the chain ended {status.round} times before")
+    yield ""
+    yield from condition_lines(status.conditions, now)
+    yield ""
+    yield from chain_lines(status.target_responders, status.responders, now)
+
+
+def wish_lines(status: EvictionStatus, now: datetime) -> Iterator[str]:
+    """Who wants it, and why."""
+    wanting = [f"{item.name} ({item.intent})" for item in status.requesters]
+    yield line("Requesters", listed(wanting))
+    if status.reason is not None:
+        signal = f"{status.reason.signal}: " if status.reason.signal else ""
+        yield line("Reason", f"{signal}{status.reason.message}".strip() or NOTHING)
+    if status.forced is not None:
+        yield line("Forced", f"by {status.forced.by} {ago(status.forced.time, now)} ago")
+
+
+def condition_lines(conditions: Iterable[Condition], now: datetime) -> Iterator[str]:
+    """A row a condition."""
+    yield "Conditions:"
+    yield from aligned(
+        CONDITION_HEAD,
+        [
+            (
+                f"  {item.type}",
+                item.status,
+                item.reason,
+                ago(item.last_transition_time, now),
+                item.message or NOTHING,
+            )
+            for item in conditions
+        ],
+    )
+
+
+def chain_lines(
+    chain: Iterable[TargetResponder], entries: Sequence[ResponderStatus], now: datetime
+) -> Iterator[str]:
+    """A row a responder, first to run first."""
+    yield "Chain:"
+    rows = [_turn(item, entry_of(entries, item.name), now) for item in ordered(chain)]
+    yield from aligned(CHAIN_HEAD, rows)
+    if not rows:
+        yield "  its target has not been observed yet"
+
+
+def _turn(item: TargetResponder, entry: ResponderStatus | None, now: datetime) -> tuple[str, ...]:
+    entry = entry or ResponderStatus(name=item.name)
+    reason = f" ({entry.interrupted_reason})" if entry.interrupted_reason else ""
+    report = f"{entry.message} [no way back]" if entry.point_of_no_return else entry.message
+    return (
+        f"  {item.name}",
+        str(item.priority),
+        f"{item.state}{reason}",
+        ago(entry.start_time, now),
+        ago(entry.heartbeat_time, now),
+        due(entry.deadline_time, now),
+        ago(entry.completion_time, now),
+        report.strip() or NOTHING,
+    )
+
+
+def request_lines(mirror: Mirror, found: Found[EvictionRequest], now: datetime) -> Iterator[str]:
+    """The wish, the answer, and the Eviction that it led to."""
+    spec, status = found.message.spec, status_of(mirror, found)
+    pod = spec.target.pod
+    yield line("Request", name_of(found))
+    yield line("Node", found.place.node)
+    yield line("Requester", requester_of(found))
+    target = target_text(found.place.names["namespace"], found.message)
+    yield line("Target", f"{target} ({pod.uid})" if pod is not None else target)
+    yield line("Intent", spec.intent or NOTHING)
+    yield line("Type", f"{spec.type} (dry run)" if spec.dry_run else spec.type)
+    if spec.deadline_seconds is not None:
+        yield line("Deadline", f"{spec.deadline_seconds:g} s after it was received")
+    grace = spec.grace_period_seconds
+    yield line("Grace", "the workload's own" if grace is None else f"{grace} s")
+    if spec.reason is not None:
+        yield line("Reason", spec.reason.message or spec.reason.signal or NOTHING)
+    yield line("State", request_state(spec.intent, status))
+    yield line("Topic", found.topic)
+    if status is None:
+        yield line("Answer", NO_ANSWER)
+        return
+    yield line("Received", moment_text(status.creation_timestamp, now))
+    yield ""
+    yield from condition_lines(status.conditions, now)
+    yield from _led_to(mirror, found, now)
+
+
+def _led_to(mirror: Mirror, found: Found[EvictionRequest], now: datetime) -> Iterator[str]:
+    status = status_of(mirror, found)
+    if status is None or status.eviction is None:
+        return
+    for eviction in mirror.objects(topics.EVICTION, found.place.node):
+        if eviction.message.metadata.uid == status.eviction.uid:
+            yield ""
+            yield from eviction_lines(eviction, now)
+
+
+def workload_lines(mirror: Mirror, node: str, pod: Pod, now: datetime) -> Iterator[str]:
+    """What it is, what it uses, where it stands, who would be asked."""
+    observation = mirror.get(topics.OBSERVATION, node)
+    decision = mirror.get(topics.DECISION, node)
+    ranking = () if decision is None else decision.ranking
+    place = next((at for at, row in enumerate(ranking) if row.pod.uid == pod.uid), None)
+    yield line("Workload", name_text(pod))
+    yield line("Node", node)
+    yield line("UID", pod.uid)
+    yield line("Runtime", f"{pod.runtime or NOTHING} {pod.runtime_id}".rstrip())
+    yield line("State", "Leaving" if pod.uid in leaving_uids(mirror, node) else pod.phase)
+    yield line("Started", moment_text(pod.start_time, now))
+    yield line("Priority", pod.priority or 0)
+    yield line("Kept", kept_text(pod))
+    yield from _figures(pod)
+    yield line("Responders", listed(item.name for item in pod.eviction_responders))
+    yield line("Restore", pod.restore)
+    yield line("Observed", moment_text(None if observation is None else observation.time, now))
+    if place is not None and decision is not None:
+        row = ranking[place]
+        of = f"number {place + 1} of {decision.ranking_total} for {decision.signal}"
+        yield line("Last decision", f"{verdict_text(pod, row)}, {of}: {row.why}")
+    for found in mirror.objects(topics.EVICTION, node):
+        target = found.message.spec.target.pod
+        if target is not None and target.uid == pod.uid:
+            yield ""
+            yield from eviction_lines(found, now)
+
+
+def kept_text(pod: Pod) -> str:
+    """What protects it."""
+    if pod.managed_by is not None:
+        return f"protected, managed by {pod.managed_by}"
+    words = ("critical",) * pod.critical + ("protected",) * pod.protected
+    return " and ".join(words) or "no"
+
+
+def _figures(pod: Pod) -> Iterator[str]:
+    memory = pod.stats.memory if pod.stats is not None else None
+    used = None if memory is None else memory.working_set_bytes or memory.usage_bytes
+    asked = amount_text(MEMORY_AVAILABLE, pod.requests.get("memory"))
+    limit = amount_text(MEMORY_AVAILABLE, pod.limits.get("memory"))
+    uses = amount_text(MEMORY_AVAILABLE, used)
+    yield line("Memory", f"uses {uses}, asked for {asked}, limit {limit}")
+    disk = pod.stats.ephemeral_storage if pod.stats is not None else None
+    if disk is not None and disk.used_bytes is not None:
+        yield line("Disk", f"uses {amount_text('nodefs.available', disk.used_bytes)}")
+
+
+def event_lines(journal: Path, found: Found[Eviction], now: datetime) -> Iterator[str]:
+    """What the journal of this machine's controller still has to tell of it."""
+    events = told_events(journal, found.message.metadata.name, found.place.node)
+    if events:
+        yield ""
+        yield "Events:"
+        yield from aligned(
+            EVENT_HEAD,
+            [
+                (f"  {ago(event.time, now)}", event.data["reason"], event.data["message"])
+                for event in events
+            ],
+        )
+
+
+def moment_text(time: datetime | None, now: datetime) -> str:
+    """A moment and how long ago it was."""
+    if time is None:
+        return NOTHING
+    return f"{time:%Y-%m-%d %H:%M:%S} UTC ({ago(time, now)} ago)"

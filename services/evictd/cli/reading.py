@@ -1,0 +1,165 @@
+"""How every verb that reads the bus gets there: the same options, one mirror, one way to end.
+
+Which broker and login: a flag, the environment or the configuration; else the broker that evictd
+itself runs on this machine; else what `evictd client-config` wrote down.
+"""
+
+import asyncio
+import logging
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import wraps
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import click
+
+from evictd.cli.broker import operator_address
+from evictd.cli.client_configuration import CLIENTS, SIGNATURE, option_folder
+from evictd.cli.options import Command, config_option, loaded
+from evictd.cli.situation import NotFoundError
+from evictd.client import Mirror, connect
+from evictd.core.errors import InputError, PeerError
+from evictd.shell import logs
+from evictd.shell.bus.address import Address
+from evictd.shell.configuration import is_owned
+from evictd_schemas.configuration import Configuration
+from evictd_schemas.topics import segment_problem
+
+T = TypeVar("T")
+
+CONNECT_SECONDS = 5.0
+"""Until everything retained is here; a broker that is there needs well under one."""
+EVERYWHERE = "+"
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+NAMES_MAX = 20
+"""Names told to somebody who mistyped one."""
+
+
+class TimedOutError(PeerError):
+    """What was waited for did not come in time."""
+
+    exit_code: ClassVar[int] = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reader:
+    """What the options of a reading verb say."""
+
+    file: Path | None
+    broker: str | None
+    node: str | None
+    timeout: float | None
+
+    def configuration(self) -> Configuration:
+        """Raises `ConfigurationError`."""
+        return loaded(self.file, broker=self.broker).configuration
+
+    @asynccontextmanager
+    async def mirror(self, seconds: float | None = None) -> AsyncIterator[Mirror]:
+        """Everything retained of the node, or of all. Raises `PeerError` without a broker."""
+        address = broker_address(self.configuration())
+        patience = CONNECT_SECONDS if seconds is None else seconds
+        logs.configure(worker="reader", node=self.node or "", level=logging.CRITICAL)
+        async with connect(address, self.node or EVERYWHERE, seconds=patience) as mirror:
+            yield mirror
+
+    @property
+    def connect_seconds(self) -> float:
+        """How long a verb that only reads once waits for the broker."""
+        return CONNECT_SECONDS if self.timeout is None else self.timeout
+
+
+def reader_options(command: Command) -> Command:
+    """Where to read, of which node, for how long; the verb gets one `Reader`."""
+
+    @wraps(command)  # click keeps a command's options with the function
+    def call(
+        file: Path | None, broker: str | None, node: str | None, timeout: float | None, **rest: Any
+    ) -> Any:
+        if node is not None and (problem := segment_problem(node)) is not None:
+            raise InputError(f"{node!r} is no node: {problem}")
+        return command(Reader(file=file, broker=broker, node=node, timeout=timeout), **rest)
+
+    wrapped: Command = call
+    for option in (
+        click.option(
+            "--timeout", type=click.FloatRange(min=0), help="Seconds to wait. Default: 5."
+        ),
+        click.option("--node", help="Only this node. Default: every node on the bus."),
+        click.option("--broker", help="Broker. Default: the configured one, or this machine's."),
+        config_option,
+    ):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def broker_address(configuration: Configuration) -> Address:
+    """As a person uses it. Raises `PeerError` where none is known."""
+    try:
+        return operator_address(configuration)
+    except InputError as error:
+        noted = noted_address() if is_owned(configuration.broker) else None
+        if noted is None:
+            raise PeerError(
+                f"{error}: start `evictd up`, or name a broker by --broker or EVICTD_BROKER"
+            ) from error
+        return noted
+
+
+def noted_address() -> Address | None:
+    """What `evictd client-config` has written for the standard clients; None where it has not."""
+    try:
+        text = (option_folder() / CLIENTS[0]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    if not text.startswith(SIGNATURE):
+        return None
+    options = dict(line.partition(" ")[::2] for line in text.splitlines())
+    if "-h" not in options or not options.get("-p", "").isdigit():
+        return None
+    return Address(
+        host=options["-h"],
+        port=int(options["-p"]),
+        username=options.get("-u"),
+        password=options.get("-P"),
+        tls="--tls-use-os-certs" in options,
+    )
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Do it; Ctrl-C is an ordinary end."""
+    try:
+        return asyncio.run(work)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def talk(text: str) -> None:
+    """To the person, apart from the data."""
+    click.echo(text, err=True)
+
+
+def utc_now() -> datetime:
+    """For ages that people read."""
+    return datetime.now(UTC)
+
+
+def the_one(kind: str, text: str, found: Iterable[T], names_of: Callable[[T], Iterable[str]]) -> T:
+    """Whom a person means by a name. Raises `NotFoundError`, also where it may be several.
+
+    The first of an object's names is the longest one, which is told to somebody who mistyped.
+    """
+    every = {next(iter(names_of(one))): one for one in found}
+    meant = {name: one for name, one in every.items() if text in tuple(names_of(one))}
+    if len(meant) == 1:
+        return next(iter(meant.values()))
+    if meant:
+        several = ", ".join(list(meant)[:NAMES_MAX])
+        raise NotFoundError(f"{text!r} may be any of {several}; --node tells which")
+    known = ", ".join(list(every)[:NAMES_MAX])
+    raise NotFoundError(f"there is no {kind} {text!r}" + (f"; there are {known}" if known else ""))

@@ -1,0 +1,244 @@
+"""`evictd request NAMESPACE/POD`: ask for an eviction, and follow it if that is wanted."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import click
+import msgspec
+
+from evictd.cli.describe import pod_names
+from evictd.cli.following import Asked, Follower, progress_text, standing
+from evictd.cli.machine import home_node
+from evictd.cli.reading import Reader, TimedOutError, reader_options, run, talk, the_one, utc_now
+from evictd.cli.tables import Output, output_option
+from evictd.client import Mirror
+from evictd.core.decision.requests import request_name
+from evictd.core.protocol.conditions import request_finished
+from evictd.core.protocol.vocabulary import Intent, RequestType
+from evictd_schemas import (
+    EvictionRequest,
+    EvictionRequestSpec,
+    Pod,
+    PodReference,
+    PodTarget,
+    Reason,
+    Target,
+    topics,
+)
+
+DOMAIN, KEY = REQUESTER = ("evictd.io", "cli")
+ANSWER_SECONDS = 2.0
+"""For the controller's first word, where nobody waits for the end: what is refused at once is told
+at once."""
+CLEARED_SECONDS = 5.0
+"""For the end of a former request of the same name."""
+REMIND_SECONDS = 30.0
+"""While nothing changes, where it stands is told again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What the options say."""
+
+    pod: str
+    uid: str | None
+    kind: str
+    deadline: float | None
+    grace: int | None
+    reason: str | None
+    dry_run: bool
+
+    def request(self, found: PodReference) -> EvictionRequest:
+        """As it is published."""
+        return EvictionRequest(
+            spec=EvictionRequestSpec(
+                target=Target(pod=PodTarget(name=found.name, uid=found.uid)),
+                requester="/".join(REQUESTER),
+                intent=Intent.EVICTION,
+                type=self.kind,
+                deadline_seconds=self.deadline,
+                grace_period_seconds=self.grace,
+                dry_run=self.dry_run,
+                reason=None if self.reason is None else Reason(message=self.reason),
+            )
+        )
+
+
+@click.command("request")
+@click.argument("pod", metavar="NAMESPACE/POD")
+@click.option("--uid", help="Only this life of it. Default: the one that is observed.")
+@click.option(
+    "--type",
+    "kind",
+    type=click.Choice([kind.value for kind in RequestType]),
+    help="How long responders are waited for. Default: Soft, with --deadline SoftWithDeadline.",
+)
+@click.option(
+    "--deadline", type=click.FloatRange(min=0), help="Seconds after which nobody is waited for."
+)
+@click.option("--grace", type=click.IntRange(min=0), help="Seconds for the stop itself.")
+@click.option("--reason", help="Why, for people.")
+@click.option("--dry-run", is_flag=True, help="Only play it: nothing is stopped.")
+@click.option("--wait", is_flag=True, help="Follow it until it ends, or for --timeout seconds.")
+@output_option(Output.TABLE, Output.JSON)
+@reader_options
+def command(
+    reader: Reader,
+    *,
+    pod: str,
+    uid: str | None,
+    kind: str | None,
+    deadline: float | None,
+    grace: int | None,
+    reason: str | None,
+    output: str,
+    dry_run: bool,
+    wait: bool,
+) -> None:
+    """Ask, as requester evictd.io/cli, that NAMESPACE/POD leaves its node.
+
+    Prints the topic of the request. With --wait the exit code tells the end: 0 it is gone, 1 it was
+    refused, 6 the time is over and the request stands.
+    """
+    if kind is None:
+        kind = RequestType.SOFT if deadline is None else RequestType.SOFT_WITH_DEADLINE
+    if (kind == RequestType.SOFT_WITH_DEADLINE) != (deadline is not None):
+        raise click.UsageError("--deadline goes with --type SoftWithDeadline, and only with it")
+    wish = Wish(
+        pod=pod,
+        uid=uid,
+        kind=kind,
+        deadline=deadline,
+        grace=grace,
+        reason=reason,
+        dry_run=dry_run,
+    )
+    sys.exit(run(ask(reader, wish, output, wait=wait)))
+
+
+async def ask(reader: Reader, wish: Wish, output: str, *, wait: bool) -> int:
+    """Publish it and tell what comes of it; the exit code."""
+    async with reader.mirror() as mirror:
+        node, found = meant(mirror, reader, wish)
+        asked = Asked(
+            node=node,
+            domain=DOMAIN,
+            key=KEY,
+            namespace=found.namespace,
+            name=request_name(found),
+            pod=found.name,
+            dry_run=wish.dry_run,
+        )
+        follower = Follower(mirror, asked)
+        try:
+            await clear_former(mirror, asked, follower)
+            mirror.publish(topics.REQUEST, wish.request(found), node, **asked.levels)
+            click.echo(asked.topic)
+            if wait:
+                return await follow(mirror, asked, follower, reader.timeout, output)
+            return await first_answer(mirror, asked, follower)
+        finally:
+            await follower.close()
+
+
+def meant(mirror: Mirror, reader: Reader, wish: Wish) -> tuple[str, PodReference]:
+    """Node and life. One that is not observed needs its uid, and is asked for all the same: the
+    controller tells what becomes of it. Raises `NotFoundError`."""
+    every = [one for one in lives(mirror) if wish.uid in (None, one[1].uid)]
+    namespace, _, name = wish.pod.partition("/")
+    known = any(wish.pod in tuple(pod_names(one)) for one in every)
+    if wish.uid is not None and name and not known:
+        node = reader.node or home_node(reader.configuration())
+        return node, PodReference(namespace=namespace, name=name, uid=wish.uid)
+    node, pod = the_one("workload", wish.pod, every, pod_names)
+    return node, PodReference(namespace=pod.namespace, name=pod.name, uid=pod.uid)
+
+
+def lives(mirror: Mirror) -> Iterator[tuple[str, Pod | PodReference]]:
+    """Workloads that are observed; of a node whose observation is not retained, as when a person
+    publishes it, those of its last decision."""
+    for found in mirror.objects(topics.OBSERVATION):
+        for pod in found.message.pods or ():
+            yield found.place.node, pod
+    for decided in mirror.objects(topics.DECISION):
+        if mirror.get(topics.OBSERVATION, decided.place.node) is None:
+            for row in decided.message.ranking:
+                yield decided.place.node, row.pod
+
+
+async def clear_former(mirror: Mirror, asked: Asked, follower: Follower) -> None:
+    """One that has had its answer makes room: published again it would stay as it is."""
+    status = asked.status(mirror)
+    if status is None or not request_finished(status.conditions):
+        return
+    mirror.clear(topics.REQUEST, asked.node, **asked.levels)
+    deadline = asyncio.get_running_loop().time() + CLEARED_SECONDS
+    while asked.status(mirror) is not None:
+        rest_seconds = deadline - asyncio.get_running_loop().time()
+        if rest_seconds <= 0 or not await follower.change(rest_seconds):
+            break
+
+
+async def first_answer(mirror: Mirror, asked: Asked, follower: Follower) -> int:
+    """What can be told at once."""
+    deadline = asyncio.get_running_loop().time() + ANSWER_SECONDS
+    while not follower.answered:
+        rest_seconds = deadline - asyncio.get_running_loop().time()
+        if rest_seconds <= 0 or not await follower.change(rest_seconds):
+            break
+    end = follower.end()
+    talk(end.text if end is not None else _progress(mirror, asked))
+    return 0 if end is None else end.exit_code
+
+
+async def follow(
+    mirror: Mirror, asked: Asked, follower: Follower, patience_seconds: float | None, output: str
+) -> int:
+    """Tell each change until the end. Raises `TimedOutError`."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + (float("inf") if patience_seconds is None else patience_seconds)
+    told: object = None
+    while (end := follower.end()) is None:
+        now_standing = standing(asked.status(mirror), asked.eviction(mirror))
+        if now_standing != told:
+            told = now_standing
+            tell(mirror, asked, output)
+        rest_seconds = deadline - loop.time()
+        if rest_seconds <= 0:
+            raise TimedOutError(
+                f"it has not ended in {patience_seconds:g} s; the request stands: "
+                f"`evictd withdraw {asked.namespace}/{asked.name}` takes it back"
+            )
+        if not await follower.change(min(rest_seconds, REMIND_SECONDS)):
+            told = None
+    tell_end(mirror, asked, end.text, output)
+    if end.final:
+        mirror.clear(topics.REQUEST, asked.node, **asked.levels)
+    return end.exit_code
+
+
+def tell(mirror: Mirror, asked: Asked, output: str) -> None:
+    """Where it stands: a sentence for people, or an object for programs."""
+    if output == Output.JSON:
+        click.echo(_objects(mirror, asked))
+    else:
+        talk(_progress(mirror, asked))
+
+
+def tell_end(mirror: Mirror, asked: Asked, text: str, output: str) -> None:
+    """The last word."""
+    if output == Output.JSON:
+        click.echo(_objects(mirror, asked))
+    talk(text)
+
+
+def _progress(mirror: Mirror, asked: Asked) -> str:
+    return progress_text(asked.status(mirror), asked.eviction(mirror), utc_now())
+
+
+def _objects(mirror: Mirror, asked: Asked) -> str:
+    """One line."""
+    told = {"status": asked.status(mirror), "eviction": asked.eviction(mirror)}
+    return msgspec.json.encode(told).decode()

@@ -1,0 +1,121 @@
+"""What people read: aligned columns, ages, and one row as a table, JSON, YAML or a name.
+
+Data only; it knows no message and colours nothing, so that a pipe gets what a terminal gets.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+import click
+import msgspec
+import msgspec.yaml
+
+from evictd.cli.options import Command
+
+NOTHING = "-"
+GAP = "  "
+MINUTE, HOUR, DAY = 60, 3_600, 86_400
+UNITS = {1: "s", MINUTE: "m", HOUR: "h", DAY: "d"}
+UNITS_MAX = 60
+"""Of a unit, before the next larger one is told."""
+
+
+class Output(StrEnum):
+    """How rows are written. JSON and YAML are the messages themselves, and a contract; the table is
+    not."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """One row: `name` is what `describe` and `withdraw` take, `document` what programs read."""
+
+    name: str
+    cells: tuple[str, ...]
+    wide: tuple[str, ...] = ()
+    document: Mapping[str, Any] = field(default_factory=dict)
+
+
+def output_option(*outputs: Output) -> Callable[[Command], Command]:
+    """`-o`, with these choices, or all."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice([output.value for output in outputs or tuple(Output)]),
+        default=Output.TABLE.value,
+        help="How to write it. JSON and YAML are stable, the table is for people.",
+    )
+
+
+def written(
+    items: Sequence[Item], head: Sequence[str], wide_head: Sequence[str], output: str
+) -> Iterator[str]:
+    """Everything in one piece; an empty list is valid JSON and YAML and no table."""
+    match output:
+        case Output.JSON:
+            text = msgspec.json.encode([item.document for item in items])
+            yield msgspec.json.format(text, indent=2).decode()
+        case Output.YAML:
+            yield msgspec.yaml.encode([dict(item.document) for item in items]).decode().rstrip("\n")
+        case Output.NAME:
+            yield from (item.name for item in items)
+        case Output.WIDE:
+            rows = [(*item.cells, *item.wide) for item in items]
+            yield from aligned((*head, *wide_head), rows)
+        case _:
+            yield from aligned(head, [item.cells for item in items])
+
+
+def aligned(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Columns of one width each under their heads; nothing where there are no rows."""
+    table = [tuple(head), *(tuple(row) for row in rows)]
+    if len(table) == 1:
+        return
+    widths = [max(len(row[column]) for row in table) for column in range(len(head))]
+    for row in table:
+        yield row_text(row, widths)
+
+
+def row_text(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """One line, for rows that come one at a time: a cell that is too wide pushes the rest."""
+    return GAP.join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+
+def age(seconds: float) -> str:
+    """A duration in two units at most, such as 42s, 5m3s, 2h10m, 9d4h; never negative."""
+    whole = max(0, int(seconds))
+    if whole < 2 * MINUTE:
+        return f"{whole}s"
+    larger, smaller = next(
+        (pair for pair in ((MINUTE, 1), (HOUR, MINUTE)) if whole < UNITS_MAX * pair[0]),
+        (DAY, HOUR),
+    )
+    first, rest = divmod(whole, larger)
+    second = rest // smaller
+    return f"{first}{UNITS[larger]}" + (f"{second}{UNITS[smaller]}" if second else "")
+
+
+def ago(time: datetime | None, now: datetime) -> str:
+    """How long ago, `-` for never."""
+    return NOTHING if time is None else age((now - time).total_seconds())
+
+
+def due(time: datetime | None, now: datetime) -> str:
+    """How long until then, or for how long it has been over."""
+    if time is None:
+        return NOTHING
+    rest_seconds = (time - now).total_seconds()
+    return f"in {age(rest_seconds)}" if rest_seconds >= 0 else f"{age(-rest_seconds)} ago"
+
+
+def listed(texts: Iterable[str]) -> str:
+    """Several in one cell, `-` for none."""
+    return ", ".join(texts) or NOTHING
