@@ -131,6 +131,16 @@ def test_a_profile_ranks_its_own_way(run: Run, observation: Path, tmp_path: Path
     assert "usage less request is 900Mi for shop/batch, 300Mi for shop/web\n" in result.stdout
 
 
+def test_where_nobody_is_a_candidate_the_way_out_is_told(run: Run, tmp_path: Path) -> None:
+    pods = [{**pod, "labelled": False} for pod in OBSERVATION["pods"]]
+    file = tmp_path / "o.json"
+    file.write_text(json.dumps({**OBSERVATION, "pods": pods}))
+    last = run("rank", "--observation", file).stdout.splitlines()[-1]
+    assert last == "nobody may go; `evictd rank -o config` prints a block that names candidates"
+    (tmp_path / "c.yaml").write_text(run("rank", "--observation", file, "-o", "config").stdout)
+    assert load_text((tmp_path / "c.yaml").read_text(), "c").configuration.workloads
+
+
 def test_one_workload_is_explained(run: Run, observation: Path) -> None:
     assert run("explain", "batch", "--observation", observation).stdout == """\
 edge-7: memory.available is 384Mi of 4Gi; nothing is short

@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from evictd.cli.situation import situation, situation_options
-from evictd.core.decision.candidates import Verdict
+from evictd.core.decision.candidates import Verdict, may_go, victim
 from evictd.core.decision.explanation import Explanation, Situation, explained
 from evictd.core.decision.wording import name_text, reading_text, rounded_text
 from evictd_schemas import Number, RankedPod
@@ -73,6 +73,8 @@ def table(found: Situation, explanation: Explanation) -> Iterator[str]:
             yield f"{' ' * (widths[0] + 4)}{explanation.between[index - 1]}"
     if not explanation.ranking:
         yield "nobody is observed"
+    elif not may_go(explanation.ranking) and not victim(explanation.ranking):
+        yield "nobody may go; `evictd rank -o config` prints a block that names candidates"
 
 
 def document(explanation: Explanation) -> dict[str, Any]:
