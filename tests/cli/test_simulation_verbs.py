@@ -138,7 +138,12 @@ def test_where_nobody_is_a_candidate_the_way_out_is_told(run: Run, tmp_path: Pat
     last = run("rank", "--observation", file).stdout.splitlines()[-1]
     assert last == "nobody may go; `evictd rank -o config` prints a block that names candidates"
     (tmp_path / "c.yaml").write_text(run("rank", "--observation", file, "-o", "config").stdout)
-    assert load_text((tmp_path / "c.yaml").read_text(), "c").configuration.workloads
+    again = run("rank", "--observation", file, "--config", tmp_path / "c.yaml").stdout
+    assert [line.split()[1:3] for line in again.splitlines() if line[1:2] == "."] == [
+        ["shop/batch", "Victim"],
+        ["shop/web", "Candidate"],
+        ["shop/db", "Protected"],
+    ]
 
 
 def test_one_workload_is_explained(run: Run, observation: Path) -> None:

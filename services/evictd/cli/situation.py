@@ -20,10 +20,12 @@ from evictd.core.evaluation import Observed, Watch, evaluate
 from evictd.core.moments import Now
 from evictd.core.observations import problems
 from evictd.core.rules import Rules
+from evictd.runtimes.settings import configured
+from evictd.runtimes.workloads import settings_of
 from evictd.shell import logs
 from evictd.shell.clock import SystemClock
 from evictd.shell.configuration import rules_of
-from evictd_schemas import Observation, Pressure, topics
+from evictd_schemas import Observation, Pod, Pressure, topics
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.topics import segment_problem
 
@@ -85,10 +87,24 @@ def of_observation(
 ) -> Situation:
     """An observation alone: the pressure is what the evaluator makes of it."""
     rules = rules_of(configuration, node or found.node)
+    found = as_configured(configuration, found)
     now = Now(boot_seconds=found.uptime_seconds or 0.0, utc=found.time)
     pressure = judged(rules, found, now)
     given = Judged(pressure=pressure, observation=found)
     return Situation(rules=rules, plan=Plan(), given=given, now=now)
+
+
+def as_configured(configuration: Configuration, found: Observation) -> Observation:
+    """With `workloads:` of this configuration over what the collector saw, which had its own."""
+    settings_for = settings_of(configuration)
+
+    def seen(pod: Pod) -> Pod:
+        changed = configured(pod, settings_for(pod.namespace, pod.name))
+        protected = pod.protected or changed.protected  # a runtime may have its reasons
+        return msgspec.structs.replace(changed, protected=protected)
+
+    pods = None if found.pods is None else tuple(seen(pod) for pod in found.pods)
+    return msgspec.structs.replace(found, pods=pods)
 
 
 def judged(rules: Rules, found: Observation, now: Now) -> Pressure:
@@ -109,6 +125,7 @@ async def _of_bus(configuration: Configuration, node: str) -> Situation:
         givens = _givens(mirror, node)
     if found is None:
         raise NotFoundError(_not_observed(mirror, node))
+    found = as_configured(configuration, found)
     now = SystemClock().now()
     rules = rules_of(configuration, node)
     plan = Plan()
