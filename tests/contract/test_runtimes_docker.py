@@ -253,7 +253,7 @@ async def test_labels_that_do_not_read_are_told(
         evictd_priority="urgent",
         evictd_protect="maybe",
         evictd_restore="sometimes",
-        evictd_responders="drain",
+        evictd_responders="drain, acme.io/drain:5, acme.io/drain, acme.io/drain, a.k8s.io/b",
         evictd_prio="1",
     )
     listing = await docker.list()
@@ -262,10 +262,15 @@ async def test_labels_that_do_not_read_are_told(
         "_/web: label evictd.protect=maybe: true or false is meant; taken as true",
         "_/web: label evictd.restore=sometimes: one of auto, never is meant",
         "_/web: label evictd.responders: 'drain': domain/name or domain/name:number is meant",
+        "_/web: label evictd.responders: 'acme.io/drain:5': 5 is not within 1000 and 100000",
+        "_/web: label evictd.responders: 'acme.io/drain': 'acme.io/drain' is there already",
+        "_/web: label evictd.responders: 'a.k8s.io/b': the domain of 'a.k8s.io/b' is reserved",
         "_/web: label evictd.prio is not known; is evictd.priority meant?",
     )
     assert listing.complete
-    assert listing.workloads[0].pod.protected
+    pod = listing.workloads[0].pod
+    assert pod.protected
+    assert [item.name for item in pod.eviction_responders] == ["acme.io/drain"]
 
 
 async def test_a_kernel_without_an_account_of_memory_is_told(

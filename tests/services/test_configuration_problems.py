@@ -55,6 +55,9 @@ ERRORS = {
     'workloads: {"shop/*": {request: {memory: 500MB}}}': (
         "f:1:42: workloads[\"shop/*\"].request.memory: '500MB' is no quantity; did you mean 500M?"
     ),
+    'workloads: {"shop/*": {responders: [{name: acme.io/drain, priority: 10}]}}': (
+        'f:1:24: workloads["shop/*"].responders: [0].priority 10 is not within 1000 and 100000'
+    ),
     "broker: 10.0.0.1:1883": (
         "f:1:9: broker: '10.0.0.1:1883' is no address; did you mean mqtt://10.0.0.1:1883?"
     ),

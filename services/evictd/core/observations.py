@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from evictd.core.admission.objects import declared_problems
 from evictd.core.moments import elapsed_seconds, moment
 from evictd.core.problems import Problem
 from evictd_schemas import Moment, Observation, Pod, SignalReading
@@ -146,6 +147,8 @@ def _sequence_problems(observation: Observation, held: Observation | None) -> It
 
 
 def _time_problems(observation: Observation) -> Iterator[Problem]:
+    if observation.sequence is None and sequence_of(observation) < 0:
+        yield Problem(field="time", reason="it lies before 1970 and cannot serve as a sequence")
     if observation.boot_id == "":
         yield Problem(field="bootId", reason="it is empty; leave it out instead")
     if observation.interval_seconds is not None and observation.interval_seconds <= 0:
@@ -166,6 +169,7 @@ def _pod_problems(pods: tuple[Pod, ...]) -> Iterator[Problem]:
     if len(pods) > PODS_MAX:
         yield _too_many("pods", len(pods), PODS_MAX)
     first_index: dict[tuple[str, str], int] = {}
+    first_life: dict[str, int] = {}
     for index, pod in enumerate(pods):
         path = f"pods[{index}]"
         for field, name in (("namespace", pod.namespace), ("name", pod.name)):
@@ -173,12 +177,16 @@ def _pod_problems(pods: tuple[Pod, ...]) -> Iterator[Problem]:
                 yield Problem(field=f"{path}.{field}", reason=f"{name[:80]!r}: {problem}")
         if _UUID.fullmatch(pod.uid) is None:
             yield Problem(field=f"{path}.uid", reason=f"{pod.uid[:80]!r} is no lower-case UUID")
+        field = f"{path}.evictionResponders"
+        yield from declared_problems(pod.eviction_responders, None, field=field)
         if not -PRIORITY_MAX - 1 <= (pod.priority or 0) <= PRIORITY_MAX:
             yield Problem(field=f"{path}.priority", reason="it does not fit 32 bits")
         twin = first_index.setdefault((pod.namespace, pod.name), index)
         if twin != index:
             reason = f"{pod.namespace}/{pod.name} is listed twice, first as pods[{twin}]"
             yield Problem(field=f"{path}.name", reason=reason)
+        if (same := first_life.setdefault(pod.uid, index)) != index:
+            yield Problem(field=f"{path}.uid", reason=f"it is the life of pods[{same}] already")
 
 
 def _value_problems(path: str, value: Any, *, signed: bool = False) -> Iterator[Problem]:

@@ -12,8 +12,8 @@ from evictd.core.admission import names
 from evictd.core.admission.entries import AHEAD, EXPECTED_MAX, MESSAGE_LENGTH_MAX
 from evictd.core.admission.kinds import forbidden, invalid, not_supported, too_long, too_many
 from evictd.core.admission.objects import (
-    DEADLINE_SECONDS_MAX,
     PRIORITY_MIN,
+    duration,
     priority,
     request_problems,
 )
@@ -21,7 +21,7 @@ from evictd.core.moments import Now
 from evictd.core.problems import Problem
 from evictd.core.protocol.inputs import ControllerRules
 from evictd.core.protocol.vocabulary import RequestType
-from evictd_schemas import API_VERSION, EvictionRequest, Metadata, Number, Registration, Report
+from evictd_schemas import API_VERSION, EvictionRequest, Metadata, Registration, Report
 
 NAMESPACES_MAX = 100
 """Namespaces and labels that one registration may name."""
@@ -83,16 +83,11 @@ def registration_problems(responder: str, registration: Registration) -> Iterato
     labels = registration.selector.match_labels if registration.selector is not None else {}
     if len(labels) > NAMESPACES_MAX:
         yield too_many("selector.matchLabels", len(labels), NAMESPACES_MAX)
-    yield from _duration("startDeadlineSeconds", registration.start_deadline_seconds)
-    yield from _duration("heartbeatDeadlineSeconds", registration.heartbeat_deadline_seconds)
-    yield from _duration("heartbeatSeconds", registration.heartbeat_seconds)
+    yield from duration("startDeadlineSeconds", registration.start_deadline_seconds)
+    yield from duration("heartbeatDeadlineSeconds", registration.heartbeat_deadline_seconds)
+    yield from duration("heartbeatSeconds", registration.heartbeat_seconds)
 
 
 def _same(field: str, written: str, topic: str) -> Iterator[Problem]:
     if written and written != topic:
         yield invalid(field, f"{written[:80]!r} contradicts {topic!r} of the topic")
-
-
-def _duration(field: str, seconds: Number | None) -> Iterator[Problem]:
-    if seconds is not None and not 0 < seconds <= DEADLINE_SECONDS_MAX:
-        yield invalid(field, f"it is not within 0 and {DEADLINE_SECONDS_MAX} s")

@@ -24,6 +24,7 @@ from evictd_schemas import (
     EvictionRequest,
     EvictionRequestSpec,
     Metadata,
+    Number,
     Target,
 )
 
@@ -58,9 +59,9 @@ def declared_problems(
     old: Sequence[DeclaredResponder] | None,
     *,
     in_group: bool = False,
+    field: str = "spec.evictionResponders",
 ) -> Iterator[Problem]:
     """The responders of a pod: set when it is made, and never beside a scheduling group."""
-    field = "spec.evictionResponders"
     if old is not None and tuple(new) != tuple(old):
         yield invalid(field, "it is set only when the pod is made")
     if in_group and new:
@@ -73,6 +74,8 @@ def declared_problems(
         path = f"{field}[{index}]"
         yield from names.participant(f"{path}.name", item.name, outsider=True)
         yield from priority(f"{path}.priority", item.priority, PRIORITY_MIN)
+        yield from duration(f"{path}.startDeadlineSeconds", item.start_deadline_seconds)
+        yield from duration(f"{path}.heartbeatDeadlineSeconds", item.heartbeat_deadline_seconds)
 
 
 def priority(field: str, value: int | None, least: int) -> Iterator[Problem]:
@@ -81,6 +84,12 @@ def priority(field: str, value: int | None, least: int) -> Iterator[Problem]:
         yield required(field)
     elif not least <= value <= PRIORITY_MAX:
         yield invalid(field, f"{value} is not within {least} and {PRIORITY_MAX}")
+
+
+def duration(field: str, seconds: Number | None) -> Iterator[Problem]:
+    """The rule for how long a responder may be silent."""
+    if seconds is not None and not 0 < seconds <= DEADLINE_SECONDS_MAX:
+        yield invalid(field, f"it is not within 0 and {DEADLINE_SECONDS_MAX} s")
 
 
 def twins(field: str, listed: Sequence[str]) -> Iterator[Problem]:

@@ -44,7 +44,9 @@ def rounded_text(signal: str, amount: Number) -> str:
 
 def reading_text(signal: str, amount: Number) -> str:
     """A reading of the signal, or its line, for people: of a stall that is no amount of memory."""
-    return f"{amount:g}" if signal in STALL_SIGNALS else rounded_text(signal, amount)
+    if signal in STALL_SIGNALS:
+        return f"{amount:g}"
+    return f"{'-' if amount < 0 else ''}{rounded_text(signal, abs(amount))}"
 
 
 def name_text(pod: Pod | PodReference) -> str:

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 
 from msgspec import Struct
 
+from evictd.core.admission.objects import declared_problems
 from evictd_schemas import DeclaredResponder
 
 PREFIX = "evictd."
@@ -104,7 +105,7 @@ def _names(text: str, namespace: str) -> tuple[str, ...]:
 
 def _responders(own: Mapping[str, str], problems: list[str]) -> tuple[DeclaredResponder, ...]:
     """`acme.io/drain` or `acme.io/drain:20000`, separated by commas."""
-    found = []
+    found: tuple[DeclaredResponder, ...] = ()
     for word in filter(None, (word.strip() for word in own.get(RESPONDERS, "").split(","))):
         name, _, number = word.partition(":")
         if name.count("/") != 1 or (number and not number.isdigit()):
@@ -113,8 +114,13 @@ def _responders(own: Mapping[str, str], problems: list[str]) -> tuple[DeclaredRe
             )
             continue
         priority = int(number) if number else RESPONDER_PRIORITY
-        found.append(DeclaredResponder(name=name, priority=priority))
-    return tuple(found)
+        wanted = (*found, DeclaredResponder(name=name, priority=priority))
+        broken = next(declared_problems(wanted, None, field=""), None)
+        if broken is None:
+            found = wanted
+        else:
+            problems.append(f"label {RESPONDERS}: {word!r}: {broken.reason}")
+    return found
 
 
 def _unknown(own: Mapping[str, str]) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from evictd.shell.configuration import cautions
+from evictd.core.admission.objects import declared_problems
+from evictd.shell.configuration import budgets, cautions
 from evictd.shell.configuration.defaults import OWNED, over
 from evictd.shell.configuration.lines import (
     bytes_of,
@@ -69,10 +70,14 @@ def _errors(configuration: Configuration) -> Iterator[Note]:
     yield from _broker(configuration.broker)
     yield from _names(configuration)
     yield from _sources(configuration.sources)
+    yield from budgets.problems(configuration)
     for base, settings in _scopes(configuration):
         for path, text in _node(settings):
             yield _given(configuration, base, path), text
     for pattern, workload in configuration.workloads.items():
+        for problem in declared_problems(workload.responders or (), None, field=""):
+            path = ("workloads", pattern, "responders")
+            yield path, f"{problem.field} {problem.reason}".lstrip()
         if workload.request is not None:
             for name, text in msgspec.to_builtins(workload.request).items():
                 if bytes_of(text) is None:
@@ -82,6 +87,7 @@ def _errors(configuration: Configuration) -> Iterator[Note]:
 
 def _warnings(configuration: Configuration) -> Iterator[Note]:
     yield from cautions.of_default_lines(configuration)
+    yield from budgets.cautions(configuration)
     for base, settings in _scopes(configuration):
         for path, text in cautions.of_node(settings):
             yield _given(configuration, base, path), text
