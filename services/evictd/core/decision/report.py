@@ -21,6 +21,7 @@ from evictd_schemas import (
     Pressure,
     RankedPod,
     Stopped,
+    Term,
     ThresholdStatus,
     topics,
 )
@@ -117,14 +118,51 @@ def waiting_reason(pressure: Pressure) -> str:
     for threshold in met:
         if not threshold.due and threshold.first_observed and pressure.observed:
             since = elapsed_seconds(threshold.first_observed, pressure.observed)
-            return f"{below(threshold)} for {since:g} of {threshold.grace_period_seconds:g} s"
+            return f"{below(threshold)} for {_of_grace(threshold, since)}"
     if met:
         return f"{below(met[0])}; no newer figures than those already acted on"
     held = [condition.type for condition in pressure.conditions if condition.status == "True"]
     if held:
         return f"{' and '.join(held)} until the transition period has passed"
+    in_part = next(filter(None, map(_met_in_part, pressure.thresholds)), None)
+    if in_part is not None:
+        return in_part
     unknown = all(condition.status == "Unknown" for condition in pressure.conditions)
     return "no observation" if unknown else "nothing is short"
+
+
+def _of_grace(threshold: ThresholdStatus, seconds: float) -> str:
+    """How long it has been met. A hard line waits for what the wire does not tell: a time for which
+    it has to last, or the look after a gap."""
+    if hard(threshold):
+        return f"{seconds:g} s, not due yet"
+    return f"{seconds:g} of {threshold.grace_period_seconds:g} s"
+
+
+def _met_in_part(threshold: ThresholdStatus) -> str | None:
+    """A composite line whose own signal is below it and whose others do not agree."""
+    available, quantity = threshold.available, threshold.quantity
+    if available is None or quantity is None or available >= quantity:
+        return None
+    missing = [f"not {_term(term)}" for term in threshold.all_of or () if not term.met]
+    if threshold.any_of and not any(term.met for term in threshold.any_of):
+        missing.append(_none_of(threshold.any_of))
+    if threshold.met or not missing:
+        return None
+    total = 1 + len(threshold.all_of or ()) + bool(threshold.any_of)
+    count = total - len(missing)
+    verb = "is" if count == 1 else "are"
+    share = f"only {count} of {total} conditions {verb} met"
+    return f"{below(threshold)}, but {share}: {', '.join(missing)}"
+
+
+def _none_of(terms: Sequence[Term]) -> str:
+    texts = [_term(term) for term in terms]
+    return f"neither {' nor '.join(texts)}" if len(texts) > 1 else f"not {texts[0]}"
+
+
+def _term(term: Term) -> str:
+    return f"{term.signal}<{term.value}"
 
 
 def pressed(pressure: Pressure) -> bool:
