@@ -151,6 +151,34 @@ class Workload(Section, frozen=True, kw_only=True):
     """How it is taken off. Default `stop`, the only way so far: a stop keeps everything on disk."""
 
 
+class Selector(Section, frozen=True, kw_only=True):
+    """Which workloads a budget is about; the equality part of Kubernetes' selector."""
+
+    match_labels: dict[str, str] = {}
+    """Labels that a workload must have, each with this value. Default: none, so that every workload
+    counts."""
+
+
+class Budget(Section, frozen=True, kw_only=True):
+    """What has to stay of some workloads, as in a PodDisruptionBudget. One that runs and is ready
+    counts as healthy; those that evictd has stopped are still expected. A percentage is one of all
+    expected, and a part of a workload counts as one. A workload under several budgets goes only if
+    all of them allow it."""
+
+    name: str
+    """What it is called in reports; each name once."""
+    namespace: str | None = None
+    """Namespace of its workloads. Default: all of them, counted together."""
+    selector: Selector = Selector()
+    """Which workloads it is about. Default: every one."""
+    min_available: int | str | None = None
+    """So many healthy ones (`2`), or such a share of all (`50%`), have to stay. Either this or
+    `maxUnavailable`."""
+    max_unavailable: int | str | None = None
+    """So many (`1`), or such a share of all (`25%`), may be away at a time. Either this or
+    `minAvailable`."""
+
+
 class Configuration(NodeSettings, frozen=True, kw_only=True):
     """The whole file. A change needs a restart."""
 
@@ -178,5 +206,9 @@ class Configuration(NodeSettings, frozen=True, kw_only=True):
     workloads: dict[str, Workload] = {}
     """Pattern of `namespace/name`, or of the name alone, to settings; the first that matches holds.
     Default: none, labels decide."""
+    budgets: tuple[Budget, ...] = ()
+    """How many of a group of workloads have to stay whoever asks for one of them, except for node
+    pressure, which ignores budgets and says so. Who is refused is asked again after 5 s, doubling
+    to 10 min. Default: none."""
     nodes: tuple[NodeOverride, ...] = ()
     """Exceptions for single nodes, the first match holds. Default: none."""

@@ -52,6 +52,8 @@ class Stopped(Struct, frozen=True, kw_only=True, rename="camel"):
     restore: str = "auto"
     last_usage: Number | None = None
     depends_on: tuple[str, ...] = ()
+    labels: dict[str, str] = {}
+    """Its own, by which a disruption budget still expects it."""
     attempts: int = 0
     next_try_time: Timestamp | None = None
     epoch: int = 0

@@ -8,6 +8,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from evictd.core.signals.thresholds import Threshold
+from evictd_schemas import Pod
 
 
 class Mode(StrEnum):
@@ -95,6 +96,51 @@ HOST = Profile(
 """A machine without a kubelet. [design, two profiles]"""
 
 
+class Portion(Struct, frozen=True, kw_only=True):
+    """A number of workloads, or a percentage of them."""
+
+    amount: int
+    is_percent: bool = False
+
+    def of(self, whole: int) -> int:
+        """How many that is; a part of one counts as one, as in Kubernetes."""
+        return -(-whole * self.amount // 100) if self.is_percent else self.amount
+
+    def __str__(self) -> str:
+        return f"{self.amount}%" if self.is_percent else str(self.amount)
+
+
+class Budget(Struct, frozen=True, kw_only=True):
+    """How many of some workloads have to stay, or may be away, one of the two. `namespace` None:
+    those of every namespace count together. No labels select every workload."""
+
+    name: str
+    namespace: str | None = None
+    match_labels: dict[str, str] = {}
+    minimum_available: Portion | None = None
+    maximum_unavailable: Portion | None = None
+
+    def covers(self, pod: Pod) -> bool:
+        """Whether it is about this workload."""
+        at_home = self.namespace is None or self.namespace == pod.namespace
+        return at_home and all(
+            pod.labels.get(label) == value for label, value in self.match_labels.items()
+        )
+
+    def healthy_needed(self, expected: int) -> int:
+        """How many healthy ones have to stay where so many are expected."""
+        if self.minimum_available is not None:
+            return self.minimum_available.of(expected)
+        if self.maximum_unavailable is not None:
+            return max(0, expected - self.maximum_unavailable.of(expected))
+        return 0
+
+    def __str__(self) -> str:
+        if self.minimum_available is not None:
+            return f"{self.name} (minAvailable {self.minimum_available})"
+        return f"{self.name} (maxUnavailable {self.maximum_unavailable})"
+
+
 class Rules(Struct, frozen=True, kw_only=True):
     """Everything configured that a decision about one node depends on. Durations in seconds."""
 
@@ -113,3 +159,5 @@ class Rules(Struct, frozen=True, kw_only=True):
     """Reclaim steps of a plain host; None takes the kubelet's table by layout. [kubelet-eviction
     7]"""
     hard_requesters: tuple[str, ...] = ("evictd.io/node-pressure", "evictd.io/local-storage")
+    budgets: tuple[Budget, ...] = ()
+    """What has to stay when somebody else than node pressure asks for a workload."""

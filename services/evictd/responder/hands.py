@@ -9,7 +9,7 @@ import anyio
 import structlog
 from msgspec import structs
 
-from evictd.core.duty import StartOutcome, StartResult, StopOutcome, StopResult
+from evictd.core.duty import Neighbours, StartOutcome, StartResult, StopOutcome, StopResult
 from evictd.core.errors import EvictdError
 from evictd.runtimes import Listing, Runtime
 from evictd_schemas import Pod, PodReference, PodStatistics
@@ -63,6 +63,29 @@ class Hands:
                 tasks.start_soon(ask, runtime)
         return structs.replace(found[0], stats=statistics) if found else None
 
+    async def survey(self) -> Neighbours:
+        """All workloads of all runtimes, each of which is waited for."""
+        listings: list[tuple[str, Listing]] = []
+
+        async def ask(runtime: Runtime) -> None:
+            listing = await self._listing(runtime)
+            for found in listing.workloads:
+                self._remember(found.pod.uid, runtime)
+            listings.append((runtime.name, listing))
+
+        async with anyio.create_task_group() as tasks:
+            for runtime in self._runtimes:
+                tasks.start_soon(ask, runtime)
+        missing = [
+            f"{name} does not list everything" + "".join(f": {text}" for text in listing.problems)
+            for name, listing in listings
+            if not listing.complete
+        ]
+        return Neighbours(
+            pods=tuple(found.pod for _, listing in listings for found in listing.workloads),
+            problem="; ".join(missing) or None,
+        )
+
     async def stop(self, pod: PodReference, grace_seconds: int | None) -> StopOutcome:
         """By the runtime that listed it; after a restart, by whichever still has it."""
         home = self._homes.get(pod.uid)
@@ -97,10 +120,9 @@ class Hands:
     async def _listing(self, runtime: Runtime) -> Listing:
         """What it lists; a runtime that fails lists nothing, and that is said once."""
         problem = ""
-        listing = Listing(complete=False)
         try:
             with anyio.fail_after(LOOK_SECONDS):
-                listing = await runtime.list()
+                listing: Listing = await runtime.list()
         except TimeoutError:
             problem = f"no listing in {LOOK_SECONDS:g} s"
         except EvictdError as error:
@@ -108,7 +130,7 @@ class Hands:
         if problem and problem != self._problems.get(runtime.name):
             log.warning("a runtime lists nothing", runtime=runtime.name, problem=problem)
         self._problems[runtime.name] = problem
-        return listing
+        return Listing(complete=False, problems=(problem,)) if problem else listing
 
     def _remember(self, uid: str, runtime: Runtime) -> None:
         if len(self._homes) >= HOMES_MAX:

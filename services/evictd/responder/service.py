@@ -10,8 +10,10 @@ from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec import structs
 
 from evictd.core.admission import names
+from evictd.core.decision.pods import reference
 from evictd.core.duty import (
     Assigned,
     Duty,
@@ -19,6 +21,7 @@ from evictd.core.duty import (
     Given,
     Listed,
     Look,
+    Neighbours,
     StopEnded,
     StopOutcome,
     StopResult,
@@ -36,7 +39,7 @@ from evictd.shell.bus import Delivery, Listing
 from evictd.shell.publisher import Publisher
 from evictd.shell.reception import Opened, Reception
 from evictd.shell.supervise import Outside, drive
-from evictd_schemas import Eviction, Observation, Order, PodStatistics, topics
+from evictd_schemas import Eviction, Observation, Order, Pod, PodStatistics, Stopped, topics
 from evictd_schemas.topics import Place, Role
 
 EVICTIONS_MAX = 10_000
@@ -62,9 +65,13 @@ class DefaultResponder:
         self.refused = 0
         """Evictions beyond `EVICTIONS_MAX`."""
         self._statistics: Mapping[str, PodStatistics] = {}
+        self._going: dict[str, Pod] = {}
+        """What is being stopped, or has just been, by Eviction."""
+        self._told = False
+        """The list is complete, and with it what is down because of evictd."""
         self._assigned: set[str] = set()
         self._journalled: set[str] = set()
-        self._looking: set[tuple[str, str]] = set()
+        self._looking: set[tuple[str, Look]] = set()
         self._stopping: dict[tuple[str, str], list[float]] = {}
         self._listed_orders: dict[str, Order] = {}
         self._tasks: TaskGroup | None = None
@@ -87,7 +94,10 @@ class DefaultResponder:
     async def run(self) -> None:
         """Serve until the inbox is closed or the task is cancelled; running stops are cut short
         then and taken up again by the next life."""
-        self._journalled = {row.key for row in await self._outside.journal.rows()}
+        rows = await self._outside.journal.rows()
+        self._journalled = {row.key for row in rows}
+        for row in rows:
+            self._follow(row.key, row.state or Duty())
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             self._outside.bus.attach(self)
@@ -116,6 +126,7 @@ class DefaultResponder:
     def listed(self, listing: Listing) -> None:
         """Orders of the list are taken up once our own answers to them are known. What an
         authoritative list does not name is gone. [design, law 5]"""
+        self._told = True
         for name, order in self._listed_orders.items():
             self._order(name, order)
         self._listed_orders = {}
@@ -172,9 +183,34 @@ class DefaultResponder:
     def _step(
         self, key: str, duty: Duty, given: Given | Tick, now: Now
     ) -> tuple[Duty, Sequence[Effect]]:
-        del key
         rules = self._outside.rules(self._outside.node)
-        return (duty, ()) if rules is None else respond(rules, duty, given, now)
+        if rules is None:
+            return duty, ()
+        if isinstance(given, Listed) and given.neighbours is not None:
+            given = structs.replace(given, neighbours=self._with_away(given.neighbours))
+        after, effects = respond(rules, duty, given, now)
+        self._follow(key, after)
+        return after, effects
+
+    def _follow(self, key: str, duty: Duty) -> None:
+        """Two that look at the same moment must not both find the other one healthy: what has begun
+        to go is known to whatever steps next."""
+        if duty.going and duty.pod is not None:
+            self._going[key] = duty.pod
+        else:
+            self._going.pop(key, None)
+
+    def _with_away(self, neighbours: Neighbours) -> Neighbours:
+        """With what evictd has stopped and is stopping, as of now."""
+        if not self._told:
+            problem = "what is down already is not known before the bus has told it"
+            return structs.replace(neighbours, problem=neighbours.problem or problem)
+        down = (
+            _life(place.names, record)
+            for topic, record in self.publisher.published.items()
+            if isinstance(record, Stopped) and (place := topics.place(topic)) is not None
+        )
+        return structs.replace(neighbours, away=(*self._going.values(), *down))
 
     async def _perform(self, key: str, effect: Effect) -> None:
         match effect:
@@ -210,19 +246,35 @@ class DefaultResponder:
         return None if why is None else StopOutcome(result=StopResult.REFUSED, why=why)
 
     async def _look(self, key: str, effect: Look) -> None:
-        uid = effect.pod.uid
-        if (key, uid) in self._looking:
+        if (key, effect) in self._looking:
             return
-        self._looking.add((key, uid))
+        self._looking.add((key, effect))
         try:
-            pod = await self.hands.look(effect.pod, self._statistics.get(uid))
+            listed = await self._listed(effect)
         finally:
-            self._looking.discard((key, uid))
-        self._outside.inbox.feed(key, Listed(uid=uid, pod=pod), slot=(Listed, uid))
+            self._looking.discard((key, effect))
+        self._outside.inbox.feed(key, listed, slot=(Listed, effect.pod.uid))
+
+    async def _listed(self, effect: Look) -> Listed:
+        statistics = self._statistics.get(effect.pod.uid)
+        if not effect.everyone:
+            pod = await self.hands.look(effect.pod, statistics)
+            return Listed(uid=effect.pod.uid, pod=pod)
+        neighbours = await self.hands.survey()
+        found = (pod for pod in neighbours.pods if reference(pod) == effect.pod)
+        mine = next((structs.replace(pod, stats=statistics) for pod in found), None)
+        return Listed(uid=effect.pod.uid, pod=mine, neighbours=neighbours)
 
     def _begin(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         if self._tasks is not None:
             self._tasks.start_soon(work)
+
+
+def _life(names: Mapping[str, str], record: Stopped) -> Pod:
+    """As much of what is down as a budget asks for."""
+    return Pod(
+        namespace=names["namespace"], name=names["name"], uid=record.uid, labels=record.labels
+    )
 
 
 def _problems(place: Place[Any], message: Any) -> Sequence[Problem]:

@@ -2,6 +2,7 @@
 
 - `state`: one Duty per Eviction, what it is told and what it asks for
 - `response`: the step of the responder that stops through evictd's own runtimes
+- `budgets`: what has to stay, whoever but node pressure asks
 - `errand`: the evictor's orders
 - `imperative`: one sync of the protocol's default responder, which asks an eviction endpoint
 - `outcomes`: how a stop or a start ended
@@ -9,6 +10,7 @@
 It knows neither runtimes nor the bus beyond naming topics.
 """
 
+from evictd.core.duty.budgets import Neighbours
 from evictd.core.duty.outcomes import StartOutcome, StartResult, StopOutcome, StopResult
 from evictd.core.duty.response import forbidden, respond
 from evictd.core.duty.state import Assigned, Duty, Effect, Given, Listed, Look, Phase, StopEnded
@@ -20,6 +22,7 @@ __all__ = [
     "Given",
     "Listed",
     "Look",
+    "Neighbours",
     "Phase",
     "StartOutcome",
     "StartResult",

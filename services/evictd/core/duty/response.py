@@ -13,6 +13,7 @@ from typing import assert_never
 from msgspec import structs
 
 from evictd.core.decision.pods import critical
+from evictd.core.duty import budgets
 from evictd.core.duty.imperative import (
     HEARTBEAT_SECONDS,
     PAUSE_BASE_SECONDS,
@@ -52,8 +53,8 @@ def respond(rules: Rules, duty: Duty, given: Given | Tick, now: Now) -> Step:
             if eviction is None:
                 return _dismissed(rules, duty, now)
             return _assigned(rules, duty, eviction, now)
-        case Listed(uid=uid, pod=pod):
-            return _listed(rules, duty, uid, pod, now)
+        case Listed():
+            return _listed(rules, duty, given, now)
         case StopEnded(uid=uid, outcome=outcome):
             return _ended(rules, duty, uid, outcome, now)
         case Tick():
@@ -81,7 +82,7 @@ def _assigned(rules: Rules, duty: Duty, eviction: Eviction, now: Now) -> Step:
         return _standing(rules, _shortened(duty, now), now)
     if not duty.active and duty.phase is not Phase.DONE:
         return structs.replace(duty, phase=Phase.IDLE), ()
-    if duty.phase is Phase.IDLE or (duty.phase is Phase.PAUSING and _tightened(duty)):
+    if duty.phase is Phase.IDLE or (duty.phase is Phase.PAUSING and _sooner(rules, duty, eviction)):
         duty = structs.replace(duty, phase=Phase.LOOKING)
     return _standing(rules, duty, now)
 
@@ -95,35 +96,43 @@ def _dismissed(rules: Rules, duty: Duty, now: Now) -> Step:
     return Duty(), _retracted(rules, duty)
 
 
-def _listed(rules: Rules, duty: Duty, uid: str, pod: Pod | None, now: Now) -> Step:
+def _listed(rules: Rules, duty: Duty, listed: Listed, now: Now) -> Step:
     """Only a uid that a runtime of this machine has listed is ours; of others nothing is said."""
-    target = duty.target
+    uid, target = listed.uid, duty.target
     if duty.phase is not Phase.LOOKING or not duty.active or target is None or target.uid != uid:
         return duty, ()
     # A life that was listed before and is not now: the runtime itself tells that it has gone.
-    pod = duty.pod if pod is None else pod
+    pod = duty.pod if listed.pod is None else listed.pod
     if pod is None or pod.uid != uid:
         return _standing(rules, _paused(duty, now), now)
-    return _begun(rules, structs.replace(duty, pod=pod), pod, now)
+    gone = listed.pod is None
+    withheld = budgets.withheld(rules, duty.eviction, pod, listed.neighbours, gone=gone)
+    return _begun(rules, structs.replace(duty, pod=pod), pod, withheld, now)
 
 
-def _begun(rules: Rules, duty: Duty, pod: Pod, now: Now) -> Step:
-    """The mode is looked at last, from the node's own rules; then the reasons never to stop."""
+def _begun(rules: Rules, duty: Duty, pod: Pod, withheld: str | None, now: Now) -> Step:
+    """The mode is looked at last, from the node's own rules; then the reasons never to stop, then
+    those not to stop now."""
     assert duty.eviction is not None  # noqa: S101 - only an active duty begins
     name, refusal = f"{pod.namespace}/{pod.name}", _refusal(pod)
     dry = _dryness(rules, duty.eviction)
     if dry is not None:
-        would = f"would have stopped {name}" if refusal is None else f"would not stop {refusal}"
+        kept = refusal or withheld
+        would = f"would have stopped {name}" if kept is None else f"would not stop {kept}"
         return _standing(rules, _completed(duty, f"{would}; {dry}", now, gone=False), now)
+    duty = structs.replace(duty, withheld=refusal is None and withheld is not None)
     if refusal is not None:
         return _standing(rules, _failed(duty, refusal, now), now)
+    if withheld is not None:
+        return _standing(rules, _refused(duty, withheld, now), now)
     asked = _asked_seconds(duty)
     grace = pod.termination_grace_period_seconds if asked is None else asked
     began = structs.replace(
         duty, phase=Phase.STOPPING, grace_seconds=grace, began_boot_seconds=now.boot_seconds
     )
     wait = "its own grace" if grace is None else f"a grace of {grace} s"
-    return _standing(rules, _stopping(began, f"stopping {name} with {wait}", now), now)
+    ignored = budgets.ignored(rules, began.eviction, pod)
+    return _standing(rules, _stopping(began, f"stopping {name} with {wait}{ignored}", now), now)
 
 
 def _ended(rules: Rules, duty: Duty, uid: str, outcome: StopOutcome, now: Now) -> Step:
@@ -164,7 +173,7 @@ def _standing(rules: Rules, duty: Duty, now: Now) -> Step:
     if duty.active and duty.report is not None:
         effects.append(Publish(topic=_report_topic(rules, duty), message=duty.report))
     if duty.phase is Phase.LOOKING and target is not None:
-        effects.append(Look(pod=target))
+        effects.append(Look(pod=target, everyone=budgets.hold(rules, duty.eviction)))
     if duty.phase is Phase.STOPPING and target is not None:
         rest = _rest_seconds(duty, now)
         effects.append(Stop(pod=target, grace_seconds=rest, signal=_signal(duty)))
@@ -209,6 +218,11 @@ def _shortened(duty: Duty, now: Now) -> Duty:
     return _stopping(shorter, f"stopping {name} with a grace shortened to {asked} s", now)
 
 
+def _sooner(rules: Rules, duty: Duty, eviction: Eviction) -> bool:
+    """Whether the pause ends now: less grace is asked for, or no budget keeps it any more."""
+    return _tightened(duty) or (duty.withheld and not budgets.hold(rules, eviction))
+
+
 def _tightened(duty: Duty) -> bool:
     """Whether less grace is asked for than at the last attempt."""
     asked = _asked_seconds(duty)
@@ -242,6 +256,14 @@ def _failed(duty: Duty, why: str, now: Now) -> Duty:
     """Not ended: attempts, the reason, and a pause that doubles."""
     duty = _paused(duty, now)
     message = f"stop failed (attempts={duty.attempts}): {why}"
+    return _reported(duty, message, now, expected=None)
+
+
+def _refused(duty: Duty, why: str, now: Now) -> Duty:
+    """Kept by a budget: upstream's 429, tried again as after any refusal, for as long as it takes;
+    nothing was sent, so that the wish may still be taken back. [eviction-request-api 7]"""
+    duty = _paused(duty, now)
+    message = f"stop refused (attempts={duty.attempts}) cause=budget: {why}"
     return _reported(duty, message, now, expected=None)
 
 
@@ -294,6 +316,7 @@ def _record(rules: Rules, duty: Duty, outcome: StopOutcome, now: Now) -> tuple[E
         restore=pod.restore,
         last_usage=None if memory is None else memory.working_set_bytes,
         depends_on=pod.depends_on,
+        labels=pod.labels,
     )
     topic = topics.STOPPED.at(rules.node, namespace=pod.namespace, name=pod.name)
     return (Publish(topic=topic, message=record),)

@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from evictd.core.duty.budgets import Neighbours
 from evictd.core.duty.outcomes import StopOutcome
 from evictd.core.effects import BusEffect, Stop
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, State
@@ -30,8 +31,8 @@ class Duty(Struct, frozen=True, kw_only=True):
     """The state of one key, `namespace/name` of an Eviction. Boot times are the responder's own.
 
     `pod` is what the runtime said of the target when it was last listed; `grace_seconds` is that of
-    the running stop; `signalled`: an earlier attempt may have reached it; `dismissed`: the Eviction
-    was collected while the stop ran.
+    the running stop; `signalled`: an earlier attempt may have reached it; `withheld`: the last look
+    found that a budget keeps it; `dismissed`: the Eviction was collected while the stop ran.
     """
 
     eviction: Eviction | None = None
@@ -43,6 +44,7 @@ class Duty(Struct, frozen=True, kw_only=True):
     next_boot_seconds: float = 0.0
     heartbeat_boot_seconds: float = 0.0
     signalled: bool = False
+    withheld: bool = False
     report: Report | None = None
     dismissed: bool = False
 
@@ -69,6 +71,12 @@ class Duty(Struct, frozen=True, kw_only=True):
         )
         return ours and not recorded
 
+    @property
+    def going(self) -> bool:
+        """Whether its workload is being stopped, or was: it is nobody's healthy neighbour."""
+        ended = self.phase is Phase.DONE and self.report is not None and self.report.target_gone
+        return ended or self.signalled or self.phase is Phase.STOPPING
+
 
 class Assigned(Struct, frozen=True, kw_only=True, tag=True):
     """The newest Eviction of the key, None when it is gone."""
@@ -78,10 +86,11 @@ class Assigned(Struct, frozen=True, kw_only=True, tag=True):
 
 class Listed(Struct, frozen=True, kw_only=True, tag=True):
     """The answer to `Look` for a uid: the pod as a runtime of this machine lists it, None when none
-    does."""
+    does; `neighbours` where `everyone` was asked for."""
 
     uid: str
     pod: Pod | None
+    neighbours: Neighbours | None = None
 
 
 class StopEnded(Struct, frozen=True, kw_only=True, tag=True):
@@ -92,9 +101,11 @@ class StopEnded(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Look(Struct, frozen=True, kw_only=True, tag=True):
-    """Ask the runtimes whether they list this life; the answer comes back as `Listed`."""
+    """Ask the runtimes whether they list this life; the answer comes back as `Listed`. `everyone`:
+    a budget may have to be kept, so each runtime is waited for and all workloads are told."""
 
     pod: PodReference
+    everyone: bool = False
 
 
 Given: TypeAlias = Assigned | Listed | StopEnded

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from evictd.core.rules import HOST, KUBELET, Candidates, Mode, Profile, Rules
+from evictd.shell.configuration import budgets
 from evictd.shell.configuration.defaults import (
     DEMONSTRATION,
     HOST_RECLAIM_STEPS,
@@ -90,6 +91,7 @@ def rules_of(configuration: Configuration, node: str) -> Rules:
         local_storage_capacity_isolation=settings.local_storage_capacity_isolation is not False,
         reclaim_steps=None if settings.profile == "kubelet" else HOST_RECLAIM_STEPS,
         hard_requesters=settings.hard_requesters or (),
+        budgets=budgets.compiled(configuration),
     )
 
 
