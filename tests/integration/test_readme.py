@@ -93,7 +93,7 @@ def person(tmp_path: Path) -> Iterator[Person]:
 def test_the_readme_shows_what_happens(person: Person) -> None:
     """The same commands in the same order print exactly the events shown, and the order of who
     goes."""
-    client_configuration, watch, publish, decision, gone = COMMANDS
+    client_configuration, watch, publish, decision, explain, gone = COMMANDS
     person.type(client_configuration)
     watcher = person.start(watch, "events")
     try:
@@ -102,6 +102,7 @@ def test_the_readme_shows_what_happens(person: Person) -> None:
         published_second = int(time.time())
         wait_for(lambda: len(person.read("events").split()) >= len(SHOWN[0]), "the eviction begins")
         assert '"Critical"' in person.type(decision)
+        assert "is number 2 of 3 to go" in person.type(explain)
         # `date` tells whole seconds, and a person is slower than that
         wait_for(lambda: int(time.time()) > published_second, "the next second")
         person.type(gone)
