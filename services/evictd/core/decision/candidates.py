@@ -73,13 +73,21 @@ def hold_on(wishes: Sequence[Wish], name: str, *, hard: bool, utc: datetime) -> 
     return None
 
 
+def _ignored(rules: Rules, pod: Pod) -> str:
+    """Which budgets do not keep it: node pressure ignores them, and says so. [contract 3,
+    EvictionRequest]"""
+    names = ", ".join(str(budget) for budget in rules.budgets if budget.covers(pod))
+    return f"budget {names} ignored" if names else ""
+
+
 def _row(rules: Rules, plan: Plan, signal: str, place: Place, *, hard: bool, now: Now) -> RankedPod:
     verdict, remark = _verdict(rules, plan, place.pod, hard=hard, now=now)
-    figures = _figures(rules, signal, place)
+    figures, rank = _figures(rules, signal, place), f"priority {place.priority}"
+    ignored = _ignored(rules, place.pod) if verdict in _MAY_GO else ""
     return RankedPod(
         pod=reference(place.pod),
         verdict=verdict,
-        why="; ".join(part for part in (remark, figures, f"priority {place.priority}") if part),
+        why="; ".join(part for part in (remark, figures, rank, ignored) if part),
         exceeds_request=place.exceeds,
         priority=place.priority,
         usage=place.usage,
