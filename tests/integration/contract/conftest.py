@@ -3,24 +3,24 @@ somebody else's, started once for a module; each test plays a node of its own.""
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 if (root := str(Path(__file__).parents[3])) not in sys.path:
     sys.path.insert(0, root)
 
+from tests.integration.conftest import Mosquitto
 from tests.integration.processes import ROLES, Site, until
 from tests.integration.stories.conftest import MIB, pod, settings, uid
 
 MOVER = "acme.io/mover"
-NUMBERS = itertools.count(1)
 
 
 @dataclass(kw_only=True)
@@ -28,7 +28,7 @@ class Outsider:
     """Somebody with nothing but the standard clients and a node of a demonstration."""
 
     site: Site
-    node: str = field(default_factory=lambda: f"demo-{next(NUMBERS)}")
+    node: str = field(default_factory=lambda: f"demo-{uuid4().hex[:12]}")
 
     def topic(self, *levels: str) -> str:
         """Below this node."""
@@ -48,9 +48,10 @@ class Outsider:
         stated = {name: value for name, value in content.items() if value is not None}
         self.site.publish(self.topic("observation"), stated)
 
-    def request(self, name: str, target: str = "web", **spec: Any) -> None:
-        """Ask that a workload leaves; its uid is that of `pod`."""
-        wanted = {"pod": {"name": target, "uid": uid(target)}}
+    def request(self, name: str, workload: str = "web", **spec: Any) -> None:
+        """Ask that a workload leaves; its uid is that of `pod` where `target` in `spec` does not say
+        otherwise."""
+        wanted = {"pod": {"name": workload, "uid": uid(workload)}}
         spec = {"target": wanted, "requester": MOVER, "intent": "Eviction", **spec}
         self.site.publish(self.request_topic(name), {"spec": spec}, retain=True)
 
@@ -106,13 +107,17 @@ class Outsider:
 
 
 @pytest.fixture(scope="module")
-def site(shared_broker: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """All workers, each a process; those that crashed fail the module."""
-    made = Site(
-        folder=tmp_path_factory.mktemp("contract"), settings=settings(), broker=shared_broker.url
-    )
-    with made.running(*ROLES):
-        yield made
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """All workers, each a process; those that crashed fail the module. A broker of its own keeps
+    the nodes of other modules away, of which a worker serves a hundred at most."""
+    folder = tmp_path_factory.mktemp("contract")
+    broker = Mosquitto(folder)
+    broker.start()
+    try:
+        with Site(folder=folder, settings=settings(), broker=broker.url).running(*ROLES) as made:
+            yield made
+    finally:
+        broker.kill()
 
 
 @pytest.fixture

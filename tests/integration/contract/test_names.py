@@ -10,7 +10,7 @@ import pytest
 if (root := str(Path(__file__).parents[3])) not in sys.path:
     sys.path.insert(0, root)
 
-from tests.integration.contract.conftest import Outsider, pod
+from tests.integration.contract.conftest import Outsider, pod, uid
 from tests.integration.processes import Site
 
 
@@ -34,9 +34,10 @@ def test_a_pod_with_the_longest_name_is_evicted_like_any_other(
 
 def test_two_long_names_that_begin_alike_get_an_eviction_each(outsider: Outsider) -> None:
     first, second = "😀" * 62 + "a", "😀" * 62 + "b"
-    outsider.observe(*(pod(name, uses_mib=9, request_mib=9) for name in (first, second)))
-    outsider.request("one", first)
-    outsider.request("two", second)
+    for name, life in ((first, uid("first")), (second, uid("second"))):
+        listed = {**pod(name, uses_mib=9, request_mib=9), "uid": life}
+        outsider.observe(listed, podsComplete=False)
+        outsider.request(f"move-{name[-1]}", target={"pod": {"name": name, "uid": life}})
     outsider.await_evictions(2)
     targets = {item["spec"]["target"]["pod"]["name"] for item in outsider.evictions()}
     assert targets == {first, second}

@@ -1,4 +1,4 @@
-"""Observations as people publish them, with and without their mistakes. [contract 3, Observation]"""
+"""Observations as people publish them, mistakes included. [contract 3, Observation]"""
 
 from __future__ import annotations
 
