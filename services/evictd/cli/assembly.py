@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import cache, partial
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
 from evictd.cli.alive import runtime_folder
 from evictd.cli.machine import boot_id, home_node, identity
-from evictd.cli.workloads import runtimes
 from evictd.collector.service import Collector
 from evictd.controller.service import Controller
 from evictd.core.duty import Duty, Effect
@@ -30,6 +30,8 @@ from evictd_schemas.topics import ALL, Role
 
 ROLES = (Role.COLLECTOR, Role.EVALUATOR, Role.EVICTOR, Role.CONTROLLER, Role.RESPONDER)
 """The roles that one process fills, in the order of the way of the data."""
+HANDS = frozenset((Role.COLLECTOR, Role.RESPONDER))
+"""The roles that look at workloads, or stop them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,11 +49,18 @@ class Assembly:
 
     async def run(self, broker: Address) -> None:
         """Work until a signal comes. Raises what `run_workers` raises."""
-        found = tuple(runtimes(self.configuration))
+        found = self._runtimes()
         async with AsyncExitStack() as stack:
             for runtime in found:
                 stack.push_async_callback(runtime.close)
             await run_workers(self._process(broker), tuple(self._posts(found)))
+
+    def _runtimes(self) -> tuple[Runtime, ...]:
+        """Those that only decide touch no engine, and are spared its client."""
+        if HANDS.isdisjoint(self.roles):
+            return ()
+        workloads = import_module("evictd.cli.workloads")
+        return tuple(workloads.runtimes(self.configuration))
 
     def _process(self, broker: Address) -> Process:
         return Process(
