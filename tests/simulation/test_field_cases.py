@@ -32,6 +32,8 @@ VICTIMS: dict[str, list[str]] = {
     "d-important-agent-host": ["jumpbox"],
     "d-important-agent-kubelet": ["node-agent"],
     "d-message-names-the-image-disk": ["builder"],
+    "d-next-shortage": [],
+    "d-hard-waits-for-no-soft": ["db", "bomb"],
     "d-nothing-to-rank-by": ["young"],
     "d-protected-stays": ["batch"],
     "d-static-critical-proxy": ["logging/log-agent"],

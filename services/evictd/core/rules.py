@@ -46,12 +46,16 @@ class Profile(Struct, frozen=True, kw_only=True):
     taken.
     `reclaim_pause_seconds`: after a pass that found nobody to evict, reclaiming is not repeated
     sooner; the kubelet reclaims in each pass, but has one only every ten seconds.
+    `goes_on_to_next_shortage`: where nothing can relieve the most urgent shortage, the next one has
+    its turn in the same pass; the kubelet looks at one a pass.
     `stop_one_growing_writer`: disk and inode pressure stops at most the one workload whose growth
     explains it.
     `one_event_a_crossing`: `EvictionThresholdMet` once while a threshold stays met, not in each
     pass.
     `warns_before_first_act`: a line that is already crossed when `act` first starts is told of, and
     acted on only `hard_grace_seconds` later.
+    `slope_cuts_grace`: a soft line is due before its grace ends when its signal falls so fast that
+    the hard line would come first.
     `recheck_revises_state`: the observation after a reclaim is a pass of its own; the kubelet's
     re-check leaves conditions and first-observed times alone.
     """
@@ -67,9 +71,11 @@ class Profile(Struct, frozen=True, kw_only=True):
     settle_seconds: float = 0
     failed_victim_moves_on: bool = False
     reclaim_pause_seconds: float = 0
+    goes_on_to_next_shortage: bool = False
     stop_one_growing_writer: bool = False
     one_event_a_crossing: bool = False
     warns_before_first_act: bool = False
+    slope_cuts_grace: bool = False
     recheck_revises_state: bool = False
 
 
@@ -88,9 +94,11 @@ HOST = Profile(
     settle_seconds=1,
     failed_victim_moves_on=True,
     reclaim_pause_seconds=10,
+    goes_on_to_next_shortage=True,
     stop_one_growing_writer=True,
     one_event_a_crossing=True,
     warns_before_first_act=True,
+    slope_cuts_grace=True,
     recheck_revises_state=True,
 )
 """A machine without a kubelet. [design, two profiles]"""

@@ -20,7 +20,7 @@ from evictd.core.decision.inputs import (
     Seen,
     Wished,
 )
-from evictd.core.decision.passes import Scene, Step
+from evictd.core.decision.passes import Step
 from evictd.core.decision.plan import (
     Instant,
     OwnRequest,
@@ -31,6 +31,7 @@ from evictd.core.decision.plan import (
 )
 from evictd.core.decision.report import Action
 from evictd.core.decision.requests import Fate, fate, recovered
+from evictd.core.decision.scene import Scene
 from evictd.core.decision.shortage import (
     acting_threshold,
     by_urgency,

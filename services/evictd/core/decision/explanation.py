@@ -12,10 +12,11 @@ from msgspec import Struct, structs
 from evictd.core.decision import ranking
 from evictd.core.decision.candidates import Verdict, may_go, victim
 from evictd.core.decision.inputs import Judged
-from evictd.core.decision.passes import Scene, ranked, spares
+from evictd.core.decision.passes import ranked, spares
 from evictd.core.decision.plan import Plan
 from evictd.core.decision.pods import MEMORY, STORAGE, priority
 from evictd.core.decision.ranking import Comparator, Place, comparators, rank
+from evictd.core.decision.scene import Scene
 from evictd.core.decision.shortage import by_urgency
 from evictd.core.decision.wording import name_text, rounded_text
 from evictd.core.moments import Now

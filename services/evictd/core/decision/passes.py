@@ -6,15 +6,14 @@
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from evictd.core.decision import growth, reclaim, report
 from evictd.core.decision.candidates import Verdict, evictable, may_go, rows, victim, with_victim
-from evictd.core.decision.inputs import Judged
 from evictd.core.decision.limits import Offence, offences
 from evictd.core.decision.message import pressure_reason
 from evictd.core.decision.plan import OwnRequest, Plan, Reclaiming
-from evictd.core.decision.pods import active, priority, reference
+from evictd.core.decision.pods import priority, reference
 from evictd.core.decision.ranking import rank
 from evictd.core.decision.report import Action
 from evictd.core.decision.requests import (
@@ -22,42 +21,17 @@ from evictd.core.decision.requests import (
     pressure_request,
     publication,
 )
+from evictd.core.decision.scene import Scene
 from evictd.core.decision.shortage import acting_threshold, by_urgency, hard
-from evictd.core.decision.upkeep import stuck
+from evictd.core.decision.waiting import wait_reason
 from evictd.core.decision.wording import name_text, rounded_text
 from evictd.core.effects import BusEffect, WakeAt
-from evictd.core.evaluation.judgement import unsupported
-from evictd.core.moments import Now, elapsed_seconds, moment
+from evictd.core.moments import moment
 from evictd.core.rules import Mode, Rules
 from evictd.core.signals.names import resource_of
-from evictd_schemas import Layout, Pod, RankedPod, ThresholdStatus
+from evictd_schemas import Pod, RankedPod, ThresholdStatus
 
 Step: TypeAlias = tuple[Plan, tuple[BusEffect, ...]]
-
-
-class Scene(Struct, frozen=True, kw_only=True):
-    """What one pass looks at. `fresh` in order of priority; `newest` is the latest view, which may
-    be later than `given` when a reclaim came in between."""
-
-    rules: Rules
-    given: Judged
-    newest: Judged
-    layout: Layout
-    fresh: tuple[ThresholdStatus, ...]
-    now: Now
-
-    @property
-    def active_pods(self) -> tuple[Pod, ...]:
-        """Pods of the pass that are not over, and still there."""
-        there = {pod.uid for pod in self.newest.observation.pods or ()}
-        pods = self.given.observation.pods or ()
-        return tuple(pod for pod in pods if active(pod) and pod.uid in there)
-
-    @property
-    def rankable(self) -> bool:
-        """A split layout without its feature gate has no tables of steps and rankings at all.
-        [kubelet-eviction 2.3]"""
-        return not unsupported(self.rules, self.layout)
 
 
 def run(scene: Scene, plan: Plan) -> Step:
@@ -69,7 +43,8 @@ def run(scene: Scene, plan: Plan) -> Step:
     if acting is None:
         return idle(scene, plan)
     if scene.rankable:
-        if (reason := _wait_reason(scene, plan, acting)) is not None:
+        acting, reason = _acted_on(scene, plan)
+        if reason is not None:
             return _wait(scene, plan, acting, reason)
         plan, told = report.threshold_met(scene.rules, plan, scene.given, acting, scene.now)
         plan, effects = _relieve_unless_new(scene, plan, acting)
@@ -77,6 +52,30 @@ def run(scene: Scene, plan: Plan) -> Step:
         plan, told = report.threshold_met(scene.rules, plan, scene.given, acting, scene.now)
         plan, effects = _wait(scene, plan, acting, "no ranking for a split layout without its gate")
     return plan, (*told, *effects)
+
+
+def _acted_on(scene: Scene, plan: Plan) -> tuple[ThresholdStatus, str | None]:
+    """The most urgent shortage for which nothing is under way yet; else the most urgent one, and
+    what it waits for. Where the profile goes on, one that nothing can relieve gives way to the
+    next. [design, law 7: a hard line is not held by a soft one]"""
+    waits = [
+        (threshold, wait_reason(scene, plan, threshold))
+        for threshold in scene.fresh
+        if resource_of(threshold.signal) is not None
+    ]
+    free = [threshold for threshold, reason in waits if reason is None]
+    if not free:
+        return waits[0]
+    if not scene.rules.profile.goes_on_to_next_shortage:
+        return free[0], None
+    return next((item for item in free if _can_be_relieved(scene, plan, item)), free[0]), None
+
+
+def _can_be_relieved(scene: Scene, plan: Plan, acting: ThresholdStatus) -> bool:
+    """Something can be given back, or somebody may go, and not only after a warning."""
+    if plan.warned.get(acting.signal, 0.0) > scene.now.boot_seconds:
+        return False
+    return bool(_steps(scene, plan, acting)) or victim(ranked(scene, plan, acting)) is not None
 
 
 def idle(scene: Scene, plan: Plan) -> Step:
@@ -183,12 +182,8 @@ def _relieve_unless_new(scene: Scene, plan: Plan, acting: ThresholdStatus) -> St
 
 def _relieve(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
     """Reclaim first where there is something to reclaim. [kubelet-eviction 4: 17]"""
-    steps = reclaim.steps_for(scene.rules, scene.layout, acting.signal)
+    steps = _steps(scene, plan, acting)
     if not steps:
-        return evict(scene, plan, acting)
-    tried = plan.exhausted.get(acting.signal)
-    pause_seconds = scene.rules.profile.reclaim_pause_seconds
-    if tried is not None and scene.now.boot_seconds - tried < pause_seconds:
         return evict(scene, plan, acting)
     if scene.rules.mode is Mode.OBSERVE:
         return _reclaiming(scene, plan, acting, steps, order=None)
@@ -206,6 +201,15 @@ def _relieve(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
     plan, effects = _reclaiming(scene, plan, acting, steps, order=placed.uid)
     out = (reclaim.publication(scene.rules, placed), WakeAt(boot_seconds=deadline))
     return plan, (*out, *effects)
+
+
+def _steps(scene: Scene, plan: Plan, acting: ThresholdStatus) -> tuple[str, ...]:
+    """What can be given back now; nothing for a while after a pass that found nobody to evict."""
+    tried = plan.exhausted.get(acting.signal)
+    pause_seconds = scene.rules.profile.reclaim_pause_seconds
+    if tried is not None and scene.now.boot_seconds - tried < pause_seconds:
+        return ()
+    return reclaim.steps_for(scene.rules, scene.layout, acting.signal)
 
 
 def _reclaiming(
@@ -283,36 +287,6 @@ def _nothing_left(
         return plan, effects
     event = report.nothing_left(scene.rules, scene.given, acting, ranking, why=why, now=scene.now)
     return plan, (event, *effects)
-
-
-def _wait_reason(scene: Scene, plan: Plan, acting: ThresholdStatus) -> str | None:
-    """Why this pass takes nobody: an eviction for the same resource is under way, or its effect is
-    not to be seen yet. [design, laws 7 and 8]"""
-    for own in plan.own:
-        if _blocks(own, acting, scene.now):
-            name = name_text(own.pod)
-            if own.dry_run or own.finished:
-                return f"{name} would have been evicted for this shortage"
-            return f"{name} is being evicted"
-    gone, settle_seconds = plan.gone, scene.rules.profile.settle_seconds
-    if gone is None or not settle_seconds:
-        return None
-    waited = scene.now.boot_seconds - gone.boot_seconds
-    if gone.moment is not None and plan.observed is not None:
-        waited = min(waited, elapsed_seconds(gone.moment, plan.observed))
-    if waited < settle_seconds:
-        return "the last victim has only just gone"
-    return None
-
-
-def _blocks(own: OwnRequest, acting: ThresholdStatus, now: Now) -> bool:
-    if own.withdrawn or own.resource is not resource_of(acting.signal):
-        return False
-    if own.dry_run or own.finished:
-        return True
-    if own.gone or stuck(own, now):
-        return False
-    return own.hard or not hard(acting)
 
 
 def _request(scene: Scene, pod: Pod, acting: ThresholdStatus) -> OwnRequest:
