@@ -2,7 +2,8 @@
 
 - `step`: `evaluate`, the step of one node
 - `watch`: the state of a node and what the step is given
-- `judgement`: one pass over one observation, with `timing` for all that needs a moment
+- `judgement`: one pass over one observation, with `timing` for all that needs a moment, and
+  `slope` for a hard line that comes first
 - `report`: the Pressure message and the events, with `cadence` for the next look
 - `restoring`: going on after a restart
 """

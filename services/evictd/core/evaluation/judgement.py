@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
+from evictd.core.evaluation.slope import Foresight, Trail, continued, foreseen
 from evictd.core.evaluation.timing import (
     due,
     first_observed,
@@ -17,7 +18,7 @@ from evictd.core.evaluation.timing import (
     updated,
 )
 from evictd.core.evaluation.watch import Watch, key_of
-from evictd.core.moments import moment, rebooted
+from evictd.core.moments import elapsed_seconds, moment, rebooted
 from evictd.core.observations import gap
 from evictd.core.rules import Rules
 from evictd.core.signals.layouts import with_containerfs
@@ -28,7 +29,8 @@ from evictd_schemas import Layout, Moment, Observation, SignalReading
 
 class Judgement(Struct, frozen=True, kw_only=True):
     """The outcome of one pass. `shown`: every threshold that is published, `met` and `due` keys of
-    thresholds. `slept`: there was a gap, so that this pass only observes and nothing is due yet.
+    thresholds. `foreseen`: by key, why a soft one is due before its grace has ended. `slept`: there
+    was a gap, so that this pass only observes and nothing is due yet.
     """
 
     shown: tuple[Threshold, ...]
@@ -40,6 +42,8 @@ class Judgement(Struct, frozen=True, kw_only=True):
     first_observed: dict[str, Moment] = {}
     last_observed: dict[ConditionType, Moment] = {}
     reported: frozenset[ConditionType] = frozenset()
+    trail: Trail = {}
+    foreseen: dict[str, Foresight] = {}
     slept: bool = False
 
 
@@ -65,6 +69,10 @@ def judge(rules: Rules, watch: Watch, observation: Observation) -> Judgement:
     if unresolved:
         met = merged(met, measure.met(unresolved, readings, reclaim=True))
     observed = first_observed([key_of(threshold) for threshold in met], known, now)
+    trail = _trail(rules, watch, observation, listed, slept=slept)
+    rests = {item: item.wait_seconds - elapsed_seconds(observed[key_of(item)], now) for item in met}
+    hastened = _foreseen(rules, listed, rests, readings, trail)
+    over = {key_of(item) for item in due(met, key_of, observed, now)} | hastened.keys()
     conditions = last_observed(
         conditions_of([threshold.signal for threshold in met]), watch.last_observed, now
     )
@@ -73,11 +81,13 @@ def judge(rules: Rules, watch: Watch, observation: Observation) -> Judgement:
         readings=readings,
         met=frozenset(observed),
         met_with_reclaim=_keys(measure.met(shown, readings, reclaim=True)),
-        due=() if slept else tuple(key_of(item) for item in due(met, key_of, observed, now)),
+        due=() if slept else tuple(key for item in met if (key := key_of(item)) in over),
         fresh_signals=frozenset() if slept else _fresh(readings, watch),
         first_observed=observed,
         last_observed=conditions,
         reported=frozenset(observed_since(conditions, rules.transition_seconds, now)),
+        trail=trail,
+        foreseen=hastened,
         slept=slept,
     )
 
@@ -101,6 +111,7 @@ def judge_again(rules: Rules, watch: Watch, observation: Observation) -> Judgeme
         first_observed=watch.first_observed,
         last_observed=watch.last_observed,
         reported=frozenset(reported),
+        trail=watch.trail,
     )
 
 
@@ -148,6 +159,46 @@ def _carried(
     waiting = {key_of(item) for item in thresholds if item.wait_seconds > 0}
     kept = {key: since for key, since in watch.first_observed.items() if key not in waiting}
     return kept, tuple(item for item in unresolved if key_of(item) not in waiting)
+
+
+def _trail(
+    rules: Rules,
+    watch: Watch,
+    observation: Observation,
+    thresholds: tuple[Threshold, ...],
+    *,
+    slept: bool,
+) -> Trail:
+    """What the signals read lately; none where the slope does not count."""
+    if not rules.profile.slope_cuts_grace:
+        return {}
+    now = moment(observation)
+    anew = slept or (watch.last is not None and rebooted(moment(watch.last), now))
+    earlier = {} if anew else watch.trail
+    return continued(earlier, thresholds, readings_of(rules, observation), now)
+
+
+def _foreseen(
+    rules: Rules,
+    listed: tuple[Threshold, ...],
+    rests: Mapping[Threshold, float],
+    readings: Readings,
+    trail: Trail,
+) -> dict[str, Foresight]:
+    """The met soft thresholds that are not waited for. `rests`: what is left of each grace, in
+    seconds."""
+    found = {
+        key_of(soft): foreseen(
+            judge_of(rules),
+            soft,
+            listed,
+            readings=readings,
+            samples=trail.get(soft.signal, ()),
+            rest_seconds=rest_seconds,
+        )
+        for soft, rest_seconds in rests.items()
+    }
+    return {key: foresight for key, foresight in found.items() if foresight is not None}
 
 
 def _fresh(readings: Readings, watch: Watch) -> frozenset[str]:

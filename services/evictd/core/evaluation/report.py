@@ -9,9 +9,11 @@ from fractions import Fraction
 
 import msgspec
 
+from evictd.core.decision.wording import rounded_text
 from evictd.core.effects import Emit
 from evictd.core.evaluation.cadence import SOONEST_SECONDS, next_observation_seconds
 from evictd.core.evaluation.judgement import Judgement, judge_of
+from evictd.core.evaluation.slope import Foresight
 from evictd.core.evaluation.watch import ConditionMemory, Watch, key_of, reclaim_text
 from evictd.core.events import emit
 from evictd.core.moments import Now, moment
@@ -190,10 +192,35 @@ def _verdict(
     """Status, reason and message of one condition."""
     insufficient, sufficient = REASONS[kind]
     if kind in judgement.reported:
-        met = [item for item in statuses if item.met and condition_of(item.signal) is kind]
-        return TRUE, insufficient, _sentence(met[0]) if met else _lingering(rules)
+        return TRUE, insufficient, _met_sentence(judgement, statuses, kind) or _lingering(rules)
     seen = any(signal in SIGNALS and condition_of(signal) is kind for signal in judgement.readings)
     return (FALSE, sufficient, "") if seen else (UNKNOWN, NO_OBSERVATION, "")
+
+
+def _met_sentence(
+    judgement: Judgement, statuses: Iterable[ThresholdStatus], kind: ConditionType
+) -> str:
+    """About the first met threshold; one whose grace is cut short comes before others."""
+    met = [
+        (judgement.foreseen.get(key_of(threshold)), status)
+        for threshold, status in zip(judgement.shown, statuses, strict=True)
+        if status.met and condition_of(status.signal) is kind
+    ]
+    for foresight, status in met:
+        if foresight is not None:
+            return f"{_sentence(status)}; {_hurry(foresight)}"
+    return _sentence(met[0][1]) if met else ""
+
+
+def _hurry(foresight: Foresight) -> str:
+    """The figures behind a grace that is cut short."""
+    hard = foresight.hard
+    fall = rounded_text(hard.signal, foresight.fall_per_second)
+    return (
+        f"it falls by {fall} a second and would be below the hard threshold"
+        f" {value_text(hard.value, hard.signal)} in {foresight.seconds:.0f} s:"
+        f" the {foresight.rest_seconds:.0f} s left of the grace are not waited for"
+    )
 
 
 def _sentence(status: ThresholdStatus) -> str:

@@ -102,6 +102,7 @@ def _after_pass(
         first_observed=judgement.first_observed,
         last_observed=judgement.last_observed,
         unresolved=judgement.due,
+        trail=judgement.trail,
     )
 
 

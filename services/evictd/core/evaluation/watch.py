@@ -9,6 +9,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from evictd.core.effects import Tick
+from evictd.core.evaluation.slope import Trail
 from evictd.core.signals.names import ConditionType
 from evictd.core.signals.thresholds import Threshold, Value, identity, value_text
 from evictd_schemas import Layout, Moment, Observation, OrderStatus, Pressure, ThresholdStatus
@@ -28,7 +29,8 @@ class Watch(Struct, frozen=True, kw_only=True):
 
     `last`: the newest observation, without its pods; `judged`: the newest that a pass has judged,
     with the readings as the profile takes them. `first_observed` by threshold key, `last_observed`
-    by condition. `unresolved`: keys of the thresholds that were due in the last pass. `reclaimed`:
+    by condition. `unresolved`: keys of the thresholds that were due in the last pass. `trail`: what
+    the signals read lately, which a restart begins anew. `reclaimed`:
     the end of a reclaim, after which the next observation re-checks the same pass.
     `received_boot_seconds`: the evaluator's own clock when `last` came, for staleness. `pressure`:
     as last published.
@@ -43,6 +45,7 @@ class Watch(Struct, frozen=True, kw_only=True):
     first_observed: dict[str, Moment] = {}
     last_observed: dict[ConditionType, Moment] = {}
     unresolved: tuple[str, ...] = ()
+    trail: Trail = {}
     conditions: dict[ConditionType, ConditionMemory] = {}
     reclaimed: Moment | None = None
     stale: bool = False
