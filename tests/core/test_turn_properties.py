@@ -223,6 +223,13 @@ class Play(RuleBasedStateMachine):
         assert all(count == 1 for count in self.completions.values())
 
     @invariant()
+    def our_turn_is_not_slept_through(self) -> None:
+        """Work that was ended has to leave first, also that for another Eviction of the name."""
+        uid = None if self.seen is None else self.seen.metadata.uid
+        if uid is not None and self.contact and self.active_as_seen(uid):
+            assert self.running or uid in self.returned
+
+    @invariant()
     def what_is_done_in_our_turn_is_reported(self) -> None:
         """In the same step, so that nothing can be lost in between."""
         for uid in self.returned:

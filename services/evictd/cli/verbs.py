@@ -25,6 +25,9 @@ VERBS = {
     "history": Verb(module="history", summary="Tell what was evicted, when, why, by whom."),
     "up": Verb(module="up", summary="Run every worker in this process, with a broker of its own."),
     "run": Verb(module="run", summary="Run one worker."),
+    "respond": Verb(
+        module="respond", summary="Run a command before a workload is stopped: a responder."
+    ),
     "health": Verb(module="health", summary="Tell by the exit code whether a worker is alive."),
     "client-config": Verb(
         module="client_configuration",

@@ -1,0 +1,93 @@
+"""`evictd respond`: a command or a URL as a responder, with nothing to write but the command."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from evictd.cli.broker import operator_address
+from evictd.cli.machine import home_node
+from evictd.cli.options import config_option, loaded
+from evictd.core.protocol.chain import REGISTERED_PRIORITY
+from evictd.responder import Responder, run
+from evictd.responder.command import TIMEOUT_SECONDS, Command
+from evictd.responder.webhook import Webhook
+
+
+@click.command("respond")
+@config_option
+@click.option("--name", required=True, help="Its name in the chain, such as acme.io/drain.")
+@click.option("--node", help="Whose workloads; + for every node. Default: this machine's.")
+@click.option("--broker", help="Broker, such as mqtt://user:password@127.0.0.1:1883.")
+@click.option(
+    "--select",
+    "labels",
+    multiple=True,
+    metavar="LABEL=VALUE",
+    help="Work for workloads with these labels too. Default: only for those that name it.",
+)
+@click.option("--every", is_flag=True, help="Work for every workload.")
+@click.option("--namespace", "namespaces", multiple=True, help="Only there. Default: anywhere.")
+@click.option("--priority", type=int, help=f"Greater comes first. Default: {REGISTERED_PRIORITY}.")
+@click.option(
+    "--timeout",
+    "timeout_seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=TIMEOUT_SECONDS,
+    show_default=True,
+    help="Seconds that one turn may take.",
+)
+@click.option("--dry-run", "dry", is_flag=True, help="It is asked in dry runs as well.")
+@click.option("--webhook", "url", help="POST to this URL instead of running a command.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def command(
+    *,
+    file: Path | None,
+    name: str,
+    node: str | None,
+    broker: str | None,
+    labels: Sequence[str],
+    namespaces: Sequence[str],
+    priority: int | None,
+    timeout_seconds: float,
+    url: str | None,
+    command: Sequence[str],
+    every: bool,
+    dry: bool,
+) -> None:
+    """Run COMMAND for each workload that is to leave, before it is stopped.
+
+    Its exit ends the turn, and each line that it prints shows that it gets on. It finds the target
+    and the reason in EVICTION_NAMESPACE, EVICTION_POD, EVICTION_UID, EVICTION_REASON,
+    EVICTION_SIGNAL and others; docs/responders.md has them all. A turn that is over ends the
+    command with SIGTERM.
+
+    Example: evictd respond --name acme.io/drain -- sh -c 'docker exec "$EVICTION_POD" save'
+    """
+    part = _part(command, url, timeout_seconds)
+    configuration = loaded(file, broker=broker).configuration
+    responder = Responder(
+        name=name,
+        respond=part.respond,
+        restore=part.restore,
+        priority=priority,
+        selector={} if every else _selector(labels),
+        namespaces=tuple(namespaces),
+        supports_dry_run=dry,
+    )
+    run(responder, operator_address(configuration), node or home_node(configuration))
+
+
+def _part(command: Sequence[str], url: str | None, timeout_seconds: float) -> Command | Webhook:
+    if bool(command) == (url is not None):
+        raise click.UsageError("give either -- COMMAND... or --webhook URL")
+    if url is not None:
+        return Webhook(url, timeout_seconds=timeout_seconds)
+    return Command(command, timeout_seconds=timeout_seconds)
+
+
+def _selector(labels: Sequence[str]) -> dict[str, str] | None:
+    for label in labels:
+        if "=" not in label:
+            raise click.BadParameter(f"{label!r} is not LABEL=VALUE", param_hint="--select")
+    return dict(label.split("=", 1) for label in labels) or None

@@ -1,0 +1,103 @@
+"""A responder that asks a URL: 200 is completion, 202 means "still at it, ask again".
+
+The URL comes from the machine's owner and never from the bus. [contract 3, Report]
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+import anyio
+import msgspec
+from aiohttp import ClientResponse, ClientSession, ClientTimeout
+
+from evictd.core.errors import PeerError
+from evictd.responder.author import Work
+from evictd_schemas import Eviction
+
+TIMEOUT_SECONDS = 600.0
+"""For everything, half of what a silent responder has at all."""
+ANSWER_SECONDS = 60.0
+"""For one answer."""
+AGAIN_SECONDS = 10.0
+"""Until it is asked again, where the answer has no `Retry-After` in seconds."""
+AGAIN_SECONDS_MAX = 300.0
+"""However long it wants: a responder has to show that it gets on."""
+ANSWER_BYTES_MAX = 4_000
+"""Of an answer no more is read: a message has no more room. [eviction-request-api 2.3]"""
+DONE, AT_IT = range(200, 202), 202
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The body of each question. `state`: `Active`, or `Canceled` where what was done is to be
+    undone."""
+
+    node: str
+    state: str
+    resumed: bool
+    eviction: Eviction
+
+
+class Webhook:
+    """POSTs, over and over the same until the answer is final; an answer is told by the Eviction's
+    uid."""
+
+    def __init__(self, url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+        self._url = url
+        self._timeout_seconds = timeout_seconds
+
+    async def respond(self, work: Work) -> str:
+        """The answer's text. Raises `PeerError` for any answer but 200, 201 and 202, and
+        `TimeoutError` when it takes too long. A text that is new is progress."""
+        last = ""
+        try:
+            with anyio.fail_after(self._timeout_seconds):
+                while True:
+                    async with self._asked(work, "Active") as answer:
+                        text = await _text(answer)
+                        if answer.status in DONE:
+                            return text or "done"
+                        wait_seconds = _wait_seconds(answer)
+                    if text != last:
+                        work.progress(text)
+                        last = text
+                    await anyio.sleep(wait_seconds)
+        except TimeoutError as error:
+            raise TimeoutError(f"not done in {self._timeout_seconds:g} s: {last}") from error
+
+    async def restore(self, work: Work) -> None:
+        """Tell it that nobody wants the workload to leave any more."""
+        async with self._asked(work, "Canceled"):
+            return
+
+    @asynccontextmanager
+    async def _asked(self, work: Work, state: str) -> AsyncIterator[ClientResponse]:
+        body = Asked(node=work.node, state=state, resumed=work.resumed, eviction=work.eviction)
+        try:
+            async with (
+                ClientSession(timeout=ClientTimeout(total=ANSWER_SECONDS)) as session,
+                session.post(
+                    self._url,
+                    data=msgspec.json.encode(body),
+                    headers={"Content-Type": "application/json"},
+                    allow_redirects=False,
+                ) as answer,
+            ):
+                if answer.status not in (*DONE, AT_IT):
+                    text = await _text(answer)
+                    raise PeerError(f"{self._url} answered {answer.status}: {text}")
+                yield answer
+        except aiohttp.ClientError as error:
+            raise PeerError(f"{self._url}: {error}") from error
+        except TimeoutError as error:
+            raise PeerError(f"{self._url}: no answer in {ANSWER_SECONDS:g} s") from error
+
+
+async def _text(answer: ClientResponse) -> str:
+    body = await answer.content.read(ANSWER_BYTES_MAX)
+    return body.decode(errors="replace").strip()
+
+
+def _wait_seconds(answer: ClientResponse) -> float:
+    asked = answer.headers.get("Retry-After", "")
+    return min(float(asked), AGAIN_SECONDS_MAX) if asked.isdecimal() else AGAIN_SECONDS

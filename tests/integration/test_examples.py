@@ -1,0 +1,127 @@
+"""The examples, run as they stand, beside a real controller on a real broker."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+if (root := str(Path(__file__).parents[2])) not in sys.path:
+    sys.path.insert(0, root)
+
+from tests.integration.processes import until
+from tests.integration.responders import Play, playing
+from tests.integration.stories.conftest import DEMO
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DRAINS = {"labels": {"drain": "yes"}}
+DRAIN, SCRIPT = "acme.io/drain", "acme.io/script"
+
+
+def python_example(play: Play, broker: Any) -> Any:
+    """As its docstring says."""
+    return play.program(sys.executable, str(EXAMPLES / "drain_responder.py"), broker.url, DEMO)
+
+
+def shell_example(play: Play, broker: Any, *command: str) -> Any:
+    """As its head says."""
+    options = ("-V", "5", "-h", "127.0.0.1", "-p", str(broker.port), "--")
+    return play.program(
+        "sh", str(EXAMPLES / "responder.sh"), *options, *command, NODE=DEMO, PATH="/usr/bin:/bin"
+    )
+
+
+def test_the_python_example_saves_the_work_before_the_workload_is_stopped(
+    tmp_path: Path, broker: Any
+) -> None:
+    with playing(tmp_path, broker) as play, python_example(play, broker):
+        play.await_ready(DRAIN)
+        play.add("web", **DRAINS)
+        play.add("db")
+        play.ask("web")
+        play.ask("db")
+        play.await_state("web", DRAIN, "Completed")
+        assert play.entry("web", DRAIN)["message"] == "everything is saved"
+        assert play.entry("web", DRAIN)["expectedCompletionTime"]
+        assert play.state("web", "imperative-eviction.k8s.io/evictor") == "Active"
+        assert play.state("db", DRAIN) is None
+        completions = [item for item in play.reports("web", DRAIN) if item["completionTime"]]
+        assert len(completions) == 1
+
+
+def test_the_python_example_says_goodbye(tmp_path: Path, broker: Any) -> None:
+    with playing(tmp_path, broker) as play:
+        with python_example(play, broker) as process:
+            play.await_ready(DRAIN)
+        assert process.returncode == 0
+        until("goodbye", lambda: play.registration(DRAIN)["status"] == "disconnected")
+
+
+def test_the_python_example_is_thirty_lines() -> None:
+    assert len((EXAMPLES / "drain_responder.py").read_text().splitlines()) <= 30
+
+
+def test_the_shell_example_runs_its_command_for_the_target(tmp_path: Path, broker: Any) -> None:
+    told = tmp_path / "told"
+    command = ("sh", "-c", f'echo "$NAMESPACE/$POD $POD_UID" >>"{told}"; sleep 0.5')
+    with playing(tmp_path, broker) as play, shell_example(play, broker, *command):
+        play.await_ready(SCRIPT)
+        play.add("web", **DRAINS)
+        play.add("db")
+        play.ask("web")
+        play.ask("db")
+        play.await_state("web", SCRIPT, "Completed")
+        assert play.entry("web", SCRIPT)["message"] == "exited with 0"
+        (target,) = told.read_text().splitlines()
+        web = play.eviction("web")["spec"]["target"]["pod"]["uid"]
+        assert target == f"shop/web {web}"
+        assert [item.get("completionTime") is None for item in play.reports("web", SCRIPT)] == [
+            True,
+            False,
+        ]
+
+
+def test_the_shell_example_ends_its_command_when_nobody_wants_it_any_more(
+    tmp_path: Path, broker: Any
+) -> None:
+    story = tmp_path / "story"
+    script = f'trap "echo ended >>{story}; exit" TERM; echo begun >>{story}; '
+    command = ("sh", "-c", f"{script} while :; do sleep 0.1; done")
+    with playing(tmp_path, broker) as play, shell_example(play, broker, *command):
+        play.await_ready(SCRIPT)
+        play.add("web", **DRAINS)
+        play.ask("web")
+        until("it has begun", lambda: story.exists() and story.read_text() == "begun\n")
+        play.withdraw("web")
+        until("it was ended", lambda: story.read_text() == "begun\nended\n")
+        play.await_state("web", SCRIPT, "Canceled")
+        assert all("completionTime" not in item for item in play.reports("web", SCRIPT))
+
+
+def test_the_shell_example_says_goodbye_and_is_not_asked_twice(tmp_path: Path, broker: Any) -> None:
+    told = tmp_path / "told"
+    command = ("sh", "-c", f'echo "$POD" >>"{told}"')
+    with playing(tmp_path, broker) as play:
+        with shell_example(play, broker, *command) as process:
+            play.await_ready(SCRIPT)
+            play.add("web", **DRAINS)
+            play.ask("web")
+            play.await_state("web", SCRIPT, "Completed")
+        assert process.returncode == 0
+        until("goodbye", lambda: play.registration(SCRIPT)["status"] == "disconnected")
+        with shell_example(play, broker, *command):
+            play.await_ready(SCRIPT)
+            play.add("cache", **DRAINS)
+            play.ask("cache")
+            play.await_state("cache", SCRIPT, "Completed")
+        assert told.read_text().split() == ["web", "cache"]
+
+
+@pytest.mark.parametrize("name", ["drain_responder.py", "responder.sh"])
+def test_an_example_needs_nothing_of_the_checkout(name: str) -> None:
+    """It can be copied away: only the public package, or only the clients."""
+    text = (EXAMPLES / name).read_text()
+    private = [line for line in text.splitlines() if "evictd." in line and "import" in line]
+    assert all("evictd.responder import" in line for line in private)
