@@ -171,6 +171,15 @@ def test_somebody_who_is_not_there_is_not_found(run: Run, observation: Path) -> 
     )
 
 
+@pytest.mark.parametrize("signal", ["memory.availible", "psi.io.full.avg10"])
+def test_a_signal_that_nobody_would_go_for_is_refused(
+    run: Run, observation: Path, signal: str
+) -> None:
+    result = run("rank", "--observation", observation, "--signal", signal)
+    assert isinstance(result.exception, InputError)
+    assert str(result.exception).startswith(f"{signal!r} is no signal that is acted on; did you")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -68,6 +68,7 @@ VICTIMS: dict[str, list[str]] = {
     "held-by-a-wish": ["shop/batch"],
     "i-comes-back": ["shop/web", "shop/report"],
     "i-eviction-loop": ["shop/web", "shop/web", "shop/web"],
+    "i-one-by-one": ["a", "b", "c"],
     "i-oscillation": [],
     "i-where-not-to-place": [],
     "j-compiler-with-memory-left": [],

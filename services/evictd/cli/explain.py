@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from evictd.cli.rank import situation_text
-from evictd.cli.situation import NotFoundError, situation, situation_options
+from evictd.cli.situation import NotFoundError, checked_signal, situation, situation_options
 from evictd.core.decision.explanation import Explanation, Situation, changes, explained
 from evictd.core.decision.wording import name_text
 
@@ -20,7 +20,7 @@ NAMES_MAX = 20
 def command(pod: str, signal: str | None, **where: Any) -> None:
     """Tell when POD (namespace/name, or the name alone) would go, why, and what would change it."""
     found = situation(**where)
-    explanation = explained(found, signal)
+    explanation = explained(found, checked_signal(signal))
     click.echo("\n".join(lines(found, explanation, index_of(explanation, pod))))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import click
 import msgspec
 
-from evictd.cli.situation import situation, situation_options
+from evictd.cli.situation import checked_signal, situation, situation_options
 from evictd.core.decision.candidates import Verdict, may_go, victim
 from evictd.core.decision.explanation import Explanation, Situation, explained
 from evictd.core.decision.wording import name_text, reading_text, rounded_text
@@ -30,7 +30,7 @@ def command(output: str, signal: str | None, **where: Any) -> None:
     The order is the one that the evictor would decide on now. Nothing is asked for.
     """
     found = situation(**where)
-    explanation = explained(found, signal)
+    explanation = explained(found, checked_signal(signal))
     match output:
         case "json":
             click.echo(msgspec.json.format(msgspec.json.encode(document(explanation))).decode())

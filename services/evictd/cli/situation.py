@@ -20,11 +20,13 @@ from evictd.core.evaluation import Observed, Watch, evaluate
 from evictd.core.moments import Now
 from evictd.core.observations import problems
 from evictd.core.rules import Rules
+from evictd.core.signals.names import SIGNALS, resource_of
 from evictd.runtimes.settings import configured
 from evictd.runtimes.workloads import settings_of
 from evictd.shell import logs
 from evictd.shell.clock import SystemClock
 from evictd.shell.configuration import rules_of
+from evictd.shell.configuration.problems import meant
 from evictd_schemas import Observation, Pod, Pressure, topics
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.topics import segment_problem
@@ -54,6 +56,14 @@ def situation_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def checked_signal(signal: str | None) -> str | None:
+    """A shortage of it can be asked about. Raises `InputError` for one that nobody would go for."""
+    acted_on = [name for name in SIGNALS if resource_of(name) is not None]
+    if signal is not None and signal not in acted_on:
+        raise InputError(f"{signal!r} is no signal that is acted on{meant(signal, acted_on)}")
+    return signal
 
 
 def situation(
