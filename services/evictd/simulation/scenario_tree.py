@@ -5,6 +5,7 @@ kubelet's Summary may hold whatever it likes beside what is needed.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -52,17 +53,21 @@ def _as_map(value: Node, name: str) -> Node:
     return Mapping(place=value.place, entries=((key, value),))
 
 
+@dataclass
 class ScenarioReading(Reading):
     """One pass over the tree of a scenario."""
+
+    pasted: bool = False
+    """Inside a document of others, where a key that is not needed is passed over."""
 
     def _struct(self, node: Node, kind: inspect.StructType, path: KeyPath) -> Any:
         if kind.cls not in FOREIGN:
             return super()._struct(node, kind, path)
-        before, self.lenient = self.lenient, True
+        before, self.pasted = self.pasted, True
         try:
             return super()._struct(node, kind, path)
         finally:
-            self.lenient = before
+            self.pasted = before
 
     def _scalar(self, node: Node, kind: inspect.Type, path: KeyPath) -> Any:
         if not isinstance(node, Scalar) or node.is_null:
@@ -92,6 +97,8 @@ class ScenarioReading(Reading):
         return node.text
 
     def _unknown(self, key: Scalar, path: KeyPath, fields: Sequence[str] | dict[str, Any]) -> None:
+        if self.pasted:
+            return
         if not path and key.text in SETTINGS:
             text = f"is a key of the configuration; did you mean configuration.{key.text}?"
             self.complain(key.place, (key.text,), text)
