@@ -4,7 +4,7 @@ It is the judge of requests, reports and registrations. One key of its inbox is 
 workload; the journal keeps them. [design, way of the data, law 5]
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import anyio
@@ -91,6 +91,15 @@ class Controller:
                 self._outside.bus.detach(self)
                 tasks.cancel_scope.cancel()
 
+    def figures(self) -> Mapping[str, float]:
+        """For the status of the process."""
+        return {
+            "nodes": len(self._nodes),
+            "refused": self.refused,
+            "rejected": self.reception.rejected,
+            "ignored": self.ignored,
+        }
+
     def deliver(self, delivery: Delivery) -> None:
         """Open a message and put it into the inbox of the targets that it concerns."""
         place = topics.place(delivery.topic)
@@ -110,6 +119,8 @@ class Controller:
         elif place.kind is topics.OBSERVATION:
             self._nodes[place.node] = self._outside.clock.now().boot_seconds
             self._feed(self._desk.observation(opened))
+            if opened.message is None:
+                self._make_room(place.node)
         elif opened.listed:
             self._recall(delivery.topic, opened)
 
@@ -227,6 +238,11 @@ class Controller:
             return False
         self._nodes.setdefault(node, self._outside.clock.now().boot_seconds)
         return True
+
+    def _make_room(self, node: str) -> None:
+        """A foreign node whose observation was cleared, and for which nothing is held."""
+        if node != self._outside.node and not self._desk.directory.keys_of(node):
+            del self._nodes[node]
 
     def _rules(self, node: str) -> ControllerRules | None:
         rules = self._outside.rules(node)

@@ -91,6 +91,14 @@ class Evictor:
         finally:
             self._outside.bus.detach(self)
 
+    def figures(self) -> Mapping[str, float]:
+        """For the status of the process."""
+        return {
+            "nodes": len(self._pairings),
+            "refused": self.refused,
+            "rejected": self.reception.rejected,
+        }
+
     def deliver(self, delivery: Delivery) -> None:
         """Open a message and put it into the inbox of its node."""
         place = topics.place(delivery.topic)

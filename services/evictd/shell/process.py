@@ -157,7 +157,7 @@ class _Life:
 
     async def live(self, stopping: asyncio.Event | None) -> None:
         """Cancelling the link at the end lets it say its farewell."""
-        if any(self._process.scope(post) == "+" for post in self._posts):
+        if self._served:
             self._router.attach(self._serving)
         try:
             async with anyio.create_task_group() as beside:
@@ -260,8 +260,14 @@ class _Life:
             start_time=datetime.now(UTC),
             machine=self._process.machine,
             version=self._process.version,
-            serves=(self._process.node, *self._process.serves),
+            serves=(self._process.node, *self._served),
         )
+
+    @property
+    def _served(self) -> Sequence[str]:
+        """Patterns of foreign nodes for which somebody here decides."""
+        decides = any(self._process.scope(post) == "+" for post in self._posts)
+        return self._process.serves if decides else ()
 
     def _make_link(self) -> Link | None:
         if self._process.address is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +22,8 @@ from tests.integration.processes import ROLES, Site, until
 from tests.integration.stories.conftest import MIB, pod, settings, uid
 
 MOVER = "acme.io/mover"
+LOOK_SECONDS = 1
+"""Between two looks of the collector."""
 
 
 @dataclass(kw_only=True)
@@ -49,8 +52,7 @@ class Outsider:
         self.site.publish(self.topic("observation"), stated)
 
     def request(self, name: str, workload: str = "web", **spec: Any) -> None:
-        """Ask that a workload leaves; its uid is that of `pod` where `target` in `spec` does not say
-        otherwise."""
+        """Ask that a workload leaves; its uid is that of `pod` unless `target` says otherwise."""
         wanted = {"pod": {"name": workload, "uid": uid(workload)}}
         spec = {"target": wanted, "requester": MOVER, "intent": "Eviction", **spec}
         self.site.publish(self.request_topic(name), {"spec": spec}, retain=True)
@@ -108,13 +110,28 @@ class Outsider:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """All workers, each a process; those that crashed fail the module. A broker of its own keeps
-    the nodes of other modules away, of which a worker serves a hundred at most."""
-    folder = tmp_path_factory.mktemp("contract")
+    """All workers, each a process; those that crashed fail the module."""
+    with _running(tmp_path_factory.mktemp("contract")) as made:
+        yield made
+
+
+@pytest.fixture
+def fresh_site(tmp_path: Path) -> Iterator[Site]:
+    """The same for one test alone."""
+    with _running(tmp_path) as made:
+        yield made
+
+
+@contextmanager
+def _running(folder: Path) -> Iterator[Site]:
+    """A broker of its own keeps the nodes of other tests away, of which a worker serves a hundred
+    at most."""
     broker = Mosquitto(folder)
     broker.start()
     try:
-        with Site(folder=folder, settings=settings(), broker=broker.url).running(*ROLES) as made:
+        made = Site(folder=folder, settings=settings(), broker=broker.url)
+        made.settings["sources"]["intervalSeconds"] = LOOK_SECONDS
+        with made.running(*ROLES):
             yield made
     finally:
         broker.kill()
