@@ -1,0 +1,119 @@
+"""The webhook responder against a real server, a stage in memory, real time."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from evictd.responder import Responder
+from evictd.responder.webhook import Webhook
+from evictd.testing import Stage, staged
+
+NAME = "acme.io/hook"
+Answer = Callable[[int], web.Response]
+
+
+class Server:
+    """Answers by number of the question, and keeps what was asked."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self.asked: list[Any] = []
+        self.url = ""
+
+    async def handle(self, request: web.Request) -> web.Response:
+        assert request.headers["Content-Type"] == "application/json"
+        self.asked.append(msgspec.json.decode(await request.read()))
+        return self._answer(len(self.asked))
+
+
+@asynccontextmanager
+async def serving(answer: Answer) -> AsyncIterator[Server]:
+    server = Server(answer)
+    application = web.Application()
+    handle: Callable[[web.Request], Awaitable[web.StreamResponse]] = server.handle
+    application.router.add_post("/drain", handle)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}/drain"
+    try:
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+def responder(url: str, seconds: float = 30.0) -> Responder:
+    hook = Webhook(url, timeout_seconds=seconds)
+    return Responder(name=NAME, respond=hook.respond, restore=hook.restore)
+
+
+async def ended(stage: Stage) -> str:
+    await stage.until(lambda: stage.state("web") in ("Completed", "Interrupted"), 20)
+    return stage.reports("web")[-1].message
+
+
+async def test_a_final_answer_is_completion_and_its_text_the_message() -> None:
+    async with serving(lambda _: web.Response(text="moved to edge-8")) as server:
+        async with staged(responder(server.url)) as stage:
+            await stage.evict("web")
+            assert await ended(stage) == "moved to edge-8"
+        (asked,) = server.asked
+        assert (asked["node"], asked["state"], asked["resumed"]) == ("stage-1", "Active", False)
+        assert asked["eviction"]["spec"]["target"]["pod"]["name"] == "web"
+
+
+async def test_while_it_is_at_it_it_is_asked_again() -> None:
+    def answer(number: int) -> web.Response:
+        if number < 3:
+            return web.Response(status=202, text=f"part {number}", headers={"Retry-After": "0"})
+        return web.Response()
+
+    async with serving(answer) as server, staged(responder(server.url)) as stage:
+        await stage.evict("web")
+        assert await ended(stage) == "done"
+        assert len({asked["eviction"]["metadata"]["uid"] for asked in server.asked}) == 1
+        assert len(server.asked) == 3
+
+
+async def test_any_other_answer_is_told_as_failed() -> None:
+    for status in (302, 404, 500):
+
+        def answer(_: int, status: int = status) -> web.Response:
+            return web.Response(status=status, text="no", headers={"Location": "/other"})
+
+        async with serving(answer) as server, staged(responder(server.url)) as stage:
+            await stage.evict("web")
+            message = await ended(stage)
+            assert message == f"failed: PeerError: {server.url} answered {status}: no"
+            assert len(server.asked) == 1
+
+
+async def test_nobody_there_is_told_as_failed() -> None:
+    async with staged(responder("http://127.0.0.1:9/drain")) as stage:
+        await stage.evict("web")
+        assert (await ended(stage)).startswith("failed: PeerError: http://127.0.0.1:9/drain: ")
+
+
+async def test_what_takes_too_long_is_told_as_failed() -> None:
+    def answer(_: int) -> web.Response:
+        return web.Response(status=202, text="copying", headers={"Retry-After": "1"})
+
+    async with serving(answer) as server, staged(responder(server.url, 0.5)) as stage:
+        await stage.evict("web")
+        assert await ended(stage) == "failed: TimeoutError: not done in 0.5 s: copying"
+
+
+async def test_a_cancellation_is_told_so_that_it_can_undo() -> None:
+    async with (
+        serving(lambda _: web.Response(status=202)) as server,
+        staged(responder(server.url)) as stage,
+    ):
+        await stage.evict("web")
+        await stage.until(lambda: server.asked, 10)
+        await stage.withdraw("web")
+        await stage.until(lambda: len(server.asked) == 2, 10)
+        assert [asked["state"] for asked in server.asked] == ["Active", "Canceled"]
