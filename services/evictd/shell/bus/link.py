@@ -133,8 +133,8 @@ class Link:
 
     async def _connect_once(self) -> None:
         try:
-            await self._survey()
-            await self._live()
+            if not await self._succeeded():
+                await self._live()
         except* MqttError as error:
             reasons = "; ".join(str(reason) for reason in _leaves(error))
             self.problem = reasons
@@ -142,12 +142,19 @@ class Link:
         finally:
             self.connected.clear()
 
-    async def _survey(self) -> None:
-        """Once, before anything is said under the fixed name."""
-        if self._presence is None or self._surveyed:
-            return
-        self._presence.take_over(await survey(self._address, self._presence.member))
-        self._surveyed = True
+    async def _succeeded(self) -> bool:
+        """Looked at before anything is said under the fixed name, which would cut off whoever has
+        it: at first to come after all others, later whether somebody came after us."""
+        if self._presence is None:
+            return False
+        statuses = await survey(self._address, self._presence.member)
+        if not self._surveyed:
+            self._presence.take_over(statuses)
+            self._surveyed = True
+        elif any(status.epoch > self._presence.epoch.epoch for status in statuses):
+            self.intake.replaced.set()
+            self._stop.set()
+        return self.intake.replaced.is_set()
 
     async def _live(self) -> None:
         self.intake.connect()
