@@ -16,6 +16,8 @@ if (root := str(Path(__file__).parents[2])) not in sys.path:
 from tests.lab.node import Node
 
 LINE_MIB = 800
+GRACE_SECONDS = 10
+"""The engine's own."""
 PROJECT = "shop"
 HOLD = """
 import signal, sys, threading
@@ -23,6 +25,15 @@ signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
 held = bytearray(int(sys.argv[1]) << 20)
 threading.Event().wait()
 """
+EAT = """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+held = []
+while True:
+    held.append(b"x" * (30 << 20))
+    time.sleep(0.1)
+"""
+"""300 MiB a second, whatever is said to it."""
 
 
 @pytest.fixture
@@ -50,22 +61,24 @@ def project(docker_engine: Any, tmp_path: Path) -> Iterator[Any]:
     compose("down", "--timeout", "1")
 
 
+def settings(engine: Any) -> dict[str, Any]:
+    """The engine's capped cgroup is the machine."""
+    return {
+        "mode": "act",
+        "evictionHard": {"memory.available": f"{LINE_MIB}Mi"},
+        "sources": {
+            "memory": {"cgroup": f"/{engine.cgroup}"},
+            "intervalSeconds": 1,
+            "runtimes": {"docker": {"socket": str(engine.socket)}},
+        },
+    }
+
+
 def test_of_a_compose_project_the_labelled_container_goes(
     docker_engine: Any, project: Any, tmp_path: Path
 ) -> None:
     """It ends well and stays down although it is always restarted; the others run on."""
-    node = Node(
-        folder=tmp_path,
-        settings={
-            "mode": "act",
-            "evictionHard": {"memory.available": f"{LINE_MIB}Mi"},
-            "sources": {
-                "memory": {"cgroup": f"/{docker_engine.cgroup}"},
-                "intervalSeconds": 1,
-                "runtimes": {"docker": {"socket": str(docker_engine.socket)}},
-            },
-        },
-    )
+    node = Node(folder=tmp_path, settings=settings(docker_engine))
     with node.joined():
         project("up", "--detach")
         node.until("one is evicted", lambda: node.hears.events("Evicted"))
@@ -77,3 +90,25 @@ def test_of_a_compose_project_the_labelled_container_goes(
         assert not node.hears.events("SystemOOM")
         lines = project("ps", "--all", "--format={{.Service}} {{.State}} {{.ExitCode}}")
         assert sorted(lines.splitlines()) == ["batch exited 0", "db running 0", "web running 0"]
+
+
+def test_a_container_that_ignores_the_signal_and_eats_on_is_killed_before_the_kernel_has_to(
+    docker_engine: Any, tmp_path: Path
+) -> None:
+    """The engine's stop with ten seconds of grace is overtaken by one with none."""
+    node = Node(folder=tmp_path, settings=settings(docker_engine))
+    try:
+        with node.joined():
+            docker_engine.docker(
+                *("run", "--detach", "--network=none", "--name=eater"),
+                *("--label=evictd.priority=low", docker_engine.image, "python3", "-c", EAT),
+            )
+            node.until("it is evicted", lambda: node.hears.events("Evicted"))
+            (evicted,) = node.hears.events("Evicted")
+            assert evicted["data"]["tookSeconds"] < GRACE_SECONDS - 1
+            assert not node.hears.events("SystemOOM")
+        inspected = docker_engine.docker("inspect", "--format={{json .State}}", "eater")
+        state = json.loads(inspected)
+        assert (state["Status"], state["ExitCode"], state["OOMKilled"]) == ("exited", 137, False)
+    finally:
+        docker_engine.docker("rm", "--force", "eater")
