@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from click.testing import Result
 
 from evictd.core.errors import InputError
@@ -17,8 +18,74 @@ ROOT = Path(__file__).parents[2]
 
 def test_a_right_file_is_in_order(run: Run, tmp_path: Path) -> None:
     (tmp_path / "evictd.yaml").write_text("mode: act\n")
-    result = run("config", "check", tmp_path / "evictd.yaml")
+    result = run("config", "check", "--node", "demo-1", tmp_path / "evictd.yaml")
     assert (result.exit_code, result.stdout) == (0, f"{tmp_path}/evictd.yaml: in order\n")
+
+
+MEMINFO = """\
+MemTotal:       16777216 kB
+MemFree:         1048576 kB
+MemAvailable:    8388608 kB
+SwapTotal:             0 kB
+SwapFree:              0 kB
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> str:
+    """Sources of a machine of 16 GiB without swap, stall figures and runtimes."""
+    proc = tmp_path / "proc"
+    (proc / "sys/kernel").mkdir(parents=True)
+    (proc / "self").mkdir()
+    (proc / "meminfo").write_text(MEMINFO)
+    (proc / "loadavg").write_text("0.1 0.2 0.3 1/300 4321\n")
+    (proc / "vmstat").write_text("oom_kill 0\n")
+    (proc / "self/mountinfo").write_text("20 1 8:1 / / rw - ext4 /dev/sda1 rw\n")
+    (proc / "sys/kernel/pid_max").write_text("32768\n")
+    (tmp_path / "cgroup").mkdir()
+    return (
+        f"sources: {{procPath: {proc}, cgroupPath: {tmp_path / 'cgroup'}, "
+        "runtimes: {docker: {enabled: false}}}\nnode: edge-7\n"
+    )
+
+
+def test_each_line_is_shown_as_what_it_amounts_to_on_this_machine(
+    run: Run, machine: str, tmp_path: Path
+) -> None:
+    (tmp_path / "e.yaml").write_text(
+        f"{machine}evictionHard: {{memory.available: 10%, swap.available: 5%, pid.available: 5%}}\n"
+        "evictionSoft: {}\n"
+    )
+    result = run("config", "check", tmp_path / "e.yaml")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[2:] == [
+        (
+            "on this machine (edge-7): profile host, mode observe, candidates labelled; "
+            "a condition stays 300 s after its signals recovered"
+        ),
+        "",
+        "LINE                  KIND  IS     OF      LEFT NOW  STATE",
+        "memory.available<10%  hard  1.6Gi  16Gi    8Gi       clear",
+        "pid.available<5%      hard  1,638  32,768  32,468    clear",
+        "swap.available<5%     hard  -      -       -         not observed",
+    ]
+    assert "swap.available: this machine has no swap: the line is never met here" in result.stderr
+
+
+def test_a_source_that_cannot_be_read_is_named(run: Run, machine: str, tmp_path: Path) -> None:
+    (tmp_path / "proc/meminfo").unlink()
+    (tmp_path / "e.yaml").write_text(machine)
+    result = run("config", "check", tmp_path / "e.yaml")
+    assert result.exit_code == 0
+    assert "\nmemory cannot be read: " in result.stdout
+
+
+def test_the_flags_of_a_unit_are_checked_as_a_kubelet_s(run: Run, tmp_path: Path) -> None:
+    unit = tmp_path / "10-kubelet.conf"
+    unit.write_text("[Service]\nExecStart=/usr/bin/kubelet --eviction-hard=nodefs.inodesFree<10\n")
+    result = run("config", "check", "--kubelet", "--node", "edge-7", unit)
+    assert result.exit_code == 0
+    assert "evictionHard.nodefs.inodesFree: is 10 inodes; did you mean 10%?" in result.stderr
 
 
 def test_a_wrong_file_is_told_line_by_line_and_ends_with_3(
@@ -35,7 +102,7 @@ def test_a_wrong_file_is_told_line_by_line_and_ends_with_3(
 
 def test_warnings_are_told_apart_from_the_data(run: Run, tmp_path: Path) -> None:
     (tmp_path / "e.yaml").write_text("evictionHard: {}\n")
-    result = run("config", "check", tmp_path / "e.yaml")
+    result = run("config", "check", "--node", "demo-1", tmp_path / "e.yaml")
     assert result.exit_code == 0
     assert result.stderr == (
         f"warning: {tmp_path}/e.yaml:1:1: evictionHard: is empty: every hard line is off\n"

@@ -89,6 +89,15 @@ ERRORS = {
     "profile: kubelet\nevictionMaxPodGracePeriod: -1": (
         "f:2:28: evictionMaxPodGracePeriod: must not be negative in profile kubelet"
     ),
+    "enforceNodeAllocatable: [pod]": (
+        "f:1:26: enforceNodeAllocatable[0]: 'pod' is none of none, pods, system-reserved, "
+        "kube-reserved, system-reserved-compressible, kube-reserved-compressible; "
+        "did you mean pods?"
+    ),
+    "profile: kubelet\nevictionHard: {memory.available: 'max(5%,100Mi)'}": (
+        "f:2:34: evictionHard.memory.available: 'max(5%,100Mi)' is no quantity; "
+        "max() and min() are for profile host, of amounts such as max(5%,100Mi)"
+    ),
     "evictionHardGracePeriod: -1": "f:1:26: evictionHardGracePeriod: must not be negative",
     "settleSeconds: -0.5": "f:1:16: settleSeconds: must not be negative",
     "evictionPressureTransitionPeriod: 90": (
@@ -220,6 +229,8 @@ odd 9:21: evictionSoft.nodefs.available: 70% is the share left free: this acts w
 in use
 odd 10:22: evictionSoft.nodefs.inodesFree: 5% is not above the hard line 5%, which acts first""",
     "kubelet-flags-missing-percent-sign.txt": """\
+odd 2:1: evictionSoft: evictionMaxPodGracePeriod is 0, so that a soft eviction too leaves a \
+workload 1 s
 odd 2:122: evictionSoft.imagefs.inodesFree: is 14 inodes; did you mean 14%?
 odd 4:122: evictionHard.imagefs.inodesFree: is 10 inodes; did you mean 10%?""",
     "kubelet-inodes-as-bytes.yaml": f"""\
@@ -229,26 +240,49 @@ odd 7:24: evictionHard.imagefs.inodesFree: {FOR_EVER}""",
 odd 1:1: evictionHard: switches off the default psi.memory.full.avg10 60%, \
 nodefs.available min(10%,20Gi), nodefs.inodesFree 5%, pid.available 5%; {KEEPS}""",
     "kubelet-transition-zero.yaml": """\
+odd 13:5: evictionSoft: evictionMaxPodGracePeriod is 0, so that a soft eviction too leaves a \
+workload 1 s
 odd 25:39: evictionPressureTransitionPeriod: 0s counts as 5m0s, as in the kubelet""",
 }
 
 
 @pytest.mark.parametrize("name", REAL_FILES)
 def test_a_file_from_the_field_gets_the_answer_its_owner_needed(name: str) -> None:
+    assert answer(name) == REAL_FILES[name]
+
+
+def answer(name: str, *, kubelet: bool = False) -> str:
+    """All that is said of a file from the field, one line each."""
     text = (FIXTURES / name).read_text()
     try:
-        loaded = load_text(text, name)
+        loaded = load_text(text, name, kubelet=kubelet)
     except ConfigurationError as error:
         lines = [f"error {problem}" for problem in error.problems]
         odd = error.warnings
     else:
         lines, odd = [], loaded.warnings
     lines += [f"odd {warning}" for warning in odd]
-    assert "\n".join(lines).replace(f"{name}:", "") == REAL_FILES[name]
+    return "\n".join(lines).replace(f"{name}:", "")
 
 
 def test_every_kubelet_file_from_the_field_is_covered() -> None:
     assert {path.name for path in FIXTURES.glob("kubelet-*")} == set(REAL_FILES)
+
+
+AS_A_KUBELET = {
+    "kubelet-only-memory-set.yaml": f"""\
+odd 1:1: evictionHard: switches off the default nodefs.available 10%, nodefs.inodesFree 5%, \
+imagefs.available 15%, imagefs.inodesFree 5%; {KEEPS}""",
+    "kubelet-soft-means-free-not-used.yaml": REAL_FILES[
+        "kubelet-soft-means-free-not-used.yaml"
+    ].replace("psi.memory.full.avg10 60%, pid.available 5%", "imagefs.inodesFree 5%"),
+}
+"""Files that do not say whose they are."""
+
+
+@pytest.mark.parametrize("name", AS_A_KUBELET)
+def test_a_kubelet_file_without_its_type_line_is_one_where_that_is_said(name: str) -> None:
+    assert answer(name, kubelet=True) == AS_A_KUBELET[name]
 
 
 def test_an_empty_map_says_that_everything_is_off() -> None:

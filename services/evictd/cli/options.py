@@ -32,10 +32,10 @@ def process_options(command: Command) -> Command:
     return config_option(command)
 
 
-def loaded(file: Path | None, **flags: str | None) -> Loaded:
+def loaded(file: Path | None, *, kubelet: bool = False, **flags: str | None) -> Loaded:
     """The configuration with environment and flags; warnings are told on stderr."""
     try:
-        found = load(file, variables=os.environ, flags=flags)
+        found = load(file, variables=os.environ, flags=flags, kubelet=kubelet)
     except ConfigurationError as error:
         warn(error.warnings)
         raise

@@ -7,9 +7,10 @@ import click
 
 from evictd.cli.assembly import Assembly, assembly, folder_of_state
 from evictd.cli.broker import address_of
-from evictd.cli.options import loaded, process_options
+from evictd.cli.figures import figures
+from evictd.cli.options import loaded, process_options, warn
 from evictd.shell.broker import OwnedBroker
-from evictd.shell.configuration import is_owned, owned_port
+from evictd.shell.configuration import cautions_here, is_owned, owned_port
 
 
 @click.command("up")
@@ -19,7 +20,10 @@ def command(file: Path | None, broker: str | None, node: str | None) -> None:
 
     Without --broker evictd starts a Mosquitto of its own and ends it with itself.
     """
-    everything = assembly(loaded(file, broker=broker, node=node).configuration)
+    found = loaded(file, broker=broker, node=node)
+    everything = assembly(found.configuration)
+    here = figures(found.configuration, everything.node, with_workloads=False)
+    warn(cautions_here(found, here.observation))
     asyncio.run(up(everything))
 
 

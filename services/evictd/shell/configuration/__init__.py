@@ -15,18 +15,22 @@ from evictd.shell.configuration.defaults import OWNED, state_folder
 from evictd.shell.configuration.lines import bytes_of
 from evictd.shell.configuration.loader import Loaded, load, load_text, load_tree
 from evictd.shell.configuration.problems import ConfigurationError, KeyPath, Place, Problem
+from evictd.shell.configuration.reality import Line, cautions_here, lines_here
 from evictd.shell.configuration.showing import Row, rows
 
 __all__ = [
     "OWNED",
     "ConfigurationError",
+    "Line",
     "Loaded",
     "KeyPath",
     "Place",
     "Problem",
     "Row",
     "bytes_of",
+    "cautions_here",
     "is_owned",
+    "lines_here",
     "load",
     "load_text",
     "load_tree",

@@ -17,7 +17,7 @@ from evictd.shell.configuration.lines import (
     quantity_remedy,
     seconds_of,
 )
-from evictd.shell.configuration.problems import KeyPath, Place, Problem
+from evictd.shell.configuration.problems import KeyPath, Place, Problem, meant
 from evictd_schemas.configuration import Configuration, NodeSettings
 from evictd_schemas.sources import Sources
 from evictd_schemas.topics import segment_problem
@@ -28,6 +28,15 @@ PATHS = frozenset(
     {"procPath", "cgroupPath", "cgroup", "nodefs", "imagefs", "containerfs", "socket", "parent"}
 )
 """Keys of `sources` whose values are absolute paths."""
+ENFORCED = (
+    "none",
+    "pods",
+    "system-reserved",
+    "kube-reserved",
+    "system-reserved-compressible",
+    "kube-reserved-compressible",
+)
+"""Words of `enforceNodeAllocatable`, of which only `pods` means something to evictions."""
 NOWHERE = Place(source="defaults")
 
 Note = tuple[KeyPath, str]
@@ -45,12 +54,12 @@ class Findings:
 def check(configuration: Configuration, places: Mapping[KeyPath, Place]) -> Findings:
     """All rules over a configuration whose types are right."""
     return Findings(
-        errors=[_problem(note, places) for note in _errors(configuration)],
-        warnings=[_problem(note, places) for note in _warnings(configuration)],
+        errors=[placed(note, places) for note in _errors(configuration)],
+        warnings=[placed(note, places) for note in _warnings(configuration)],
     )
 
 
-def _problem(note: Note, places: Mapping[KeyPath, Place]) -> Problem:
+def placed(note: Note, places: Mapping[KeyPath, Place]) -> Problem:
     """At the nearest place that was written: the value's own, else that of what holds it."""
     path, text = note
     for length in range(len(path), -1, -1):
@@ -73,7 +82,7 @@ def _errors(configuration: Configuration) -> Iterator[Note]:
     yield from budgets.problems(configuration)
     for base, settings in _scopes(configuration):
         for path, text in _node(settings):
-            yield _given(configuration, base, path), text
+            yield given_at(configuration, base, path), text
     for pattern, workload in configuration.workloads.items():
         for problem in declared_problems(workload.responders or (), None, field=""):
             path = ("workloads", pattern, "responders")
@@ -90,10 +99,11 @@ def _warnings(configuration: Configuration) -> Iterator[Note]:
     yield from budgets.cautions(configuration)
     for base, settings in _scopes(configuration):
         for path, text in cautions.of_node(settings):
-            yield _given(configuration, base, path), text
+            yield given_at(configuration, base, path), text
+    yield from cautions.of_process(configuration)
 
 
-def _given(configuration: Configuration, base: KeyPath, path: KeyPath) -> KeyPath:
+def given_at(configuration: Configuration, base: KeyPath, path: KeyPath) -> KeyPath:
     """Where a setting of a scope was written: in its entry, or at the top level."""
     if not base:
         return path
@@ -144,6 +154,10 @@ def _node(settings: NodeSettings) -> Iterator[Note]:
         elif seconds < 0:
             yield ("evictionPressureTransitionPeriod",), "must not be negative"
     yield from _figures(settings)
+    for index, word in enumerate(settings.enforce_node_allocatable or ()):
+        if word not in ENFORCED:
+            text = f"{word!r} is none of {', '.join(ENFORCED)}{meant(word, ENFORCED)}"
+            yield ("enforceNodeAllocatable", index), text
     for index, requester in enumerate(settings.hard_requesters or ()):
         domain, _, key = requester.partition("/")
         if segment_problem(domain) or segment_problem(key):

@@ -172,6 +172,8 @@ def duration_remedy(text: str) -> str:
 
 def quantity_remedy(text: str) -> str:
     """What a quantity with a foreign suffix was meant to be."""
+    if text.startswith(("max(", "min(")):
+        return "; max() and min() are for profile host, of amounts such as max(5%,100Mi)"
     found = re.fullmatch(r"([0-9.]+)\s*([kKmMgGtT])(i?)[bB]?", text.strip())
     if found is None:
         return "; one is written like 500Mi or 2G"

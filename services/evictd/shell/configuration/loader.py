@@ -37,13 +37,16 @@ def load(
     *,
     variables: ByName[str, str] = NOTHING,
     flags: ByName[str, str | None] = NOTHING,
+    kubelet: bool = False,
 ) -> Loaded:
     """Load a file (None: no file) with environment and flags over it.
 
+    `kubelet`: it is a kubelet's own file, whether it says so or not.
     Raises `ConfigurationError` with every problem, `InputError` for a file that cannot be read.
     """
     text = "" if file is None else _content(file)
-    return load_text(text, str(file or "defaults"), variables=variables, flags=flags)
+    source = str(file or "defaults")
+    return load_text(text, source, variables=variables, flags=flags, kubelet=kubelet)
 
 
 def load_text(
@@ -52,18 +55,22 @@ def load_text(
     *,
     variables: ByName[str, str] = NOTHING,
     flags: ByName[str, str | None] = NOTHING,
+    kubelet: bool = False,
 ) -> Loaded:
     """The same for a text that is at hand; `source` is the file's name in problems."""
-    return load_tree(flag_lines(text, source) or parse(text, source), variables, flags)
+    tree = flag_lines(text, source, kubelet=kubelet) or parse(text, source)
+    return load_tree(tree, variables, flags, kubelet=kubelet)
 
 
 def load_tree(
     tree: Node,
     variables: ByName[str, str] = NOTHING,
     flags: ByName[str, str | None] = NOTHING,
+    *,
+    kubelet: bool = False,
 ) -> Loaded:
     """The same for a tree that is part of another file."""
-    normal = normalised(tree)
+    normal = normalised(tree, kubelet=kubelet)
     given, strangers = layers.environment(variables)
     root = layers.over(layers.over(_based(normal), given), layers.flags(flags))
     reading = Reading(lenient=normal.foreign)

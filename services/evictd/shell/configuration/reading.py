@@ -121,7 +121,7 @@ class Reading:
             self.complain(key.place, (*path, key.text), text)
 
     def _unknown(self, key: Scalar, path: KeyPath, fields: Sequence[str] | dict[str, Any]) -> None:
-        is_foreign = self.lenient and not key.text.lower().startswith("eviction")
+        is_foreign = self.lenient and not path and not key.text.lower().startswith("eviction")
         if is_foreign and key.text not in signal_names():
             return
         text = _elsewhere(key.text, path) or f"is no key here{meant(key.text, fields)}"
