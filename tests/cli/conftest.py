@@ -11,6 +11,9 @@ from click.testing import CliRunner, Result
 
 from evictd.cli import evictd
 
+if (root := str(Path(__file__).parents[2])) not in sys.path:
+    sys.path.insert(0, root)  # the bus of these tests
+
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:

@@ -163,8 +163,9 @@ def standing(
     if cause == Cause.NO_FURTHER_RESPONDER:
         return "nobody could evict it; a further round follows", None
     if eviction is None:
-        waiting = _message(status.conditions, ConditionType.TARGET_EVICTED)
-        return f"no Eviction yet: {waiting}", None
+        found = find(status.conditions, ConditionType.TARGET_EVICTED)
+        waiting = f": {found.message}" if found is not None and found.message else ""
+        return f"no Eviction yet{waiting}", None
     entry = active_entry(eviction.status)
     if entry is None:
         return "waiting for the end", eviction.status

@@ -45,7 +45,8 @@ def lines(journal: Path, now: datetime) -> Iterator[str]:
         return
     running = [*past.running(journal)]
     for eviction in running[:SHOWN]:
-        yield f"leaving:     {past.target(eviction)}: {_turn(eviction)}"
+        name = f"{past.target(eviction)} on {eviction.status.node}"
+        yield f"leaving:     {name} when the journal was written last: {_turn(eviction)}"
     evicted = [
         item
         for item in past.ended_since(past.history(journal), now - LATELY)

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from evictd.cli.describe import pod_names
-from evictd.cli.following import Asked, Follower, progress_text, standing
+from evictd.cli.following import Asked, End, Follower, progress_text, standing
 from evictd.cli.machine import home_node
 from evictd.cli.reading import Reader, TimedOutError, reader_options, run, talk, the_one, utc_now
 from evictd.cli.tables import Output, output_option
@@ -139,6 +139,9 @@ async def ask(reader: Reader, wish: Wish, output: str, *, wait: bool) -> int:
             if wait:
                 return await follow(mirror, asked, follower, reader.timeout, output)
             return await first_answer(mirror, asked, follower)
+        except asyncio.CancelledError:
+            talk(stands(asked))
+            raise
         finally:
             await follower.close()
 
@@ -189,8 +192,12 @@ async def first_answer(mirror: Mirror, asked: Asked, follower: Follower) -> int:
         if rest_seconds <= 0 or not await follower.change(rest_seconds):
             break
     end = follower.end()
-    talk(end.text if end is not None else _progress(mirror, asked))
-    return 0 if end is None else end.exit_code
+    if end is None:
+        talk(_progress(mirror, asked))
+        return 0
+    talk(end.text)
+    clear_final(mirror, asked, end)
+    return end.exit_code
 
 
 async def follow(
@@ -207,16 +214,24 @@ async def follow(
             tell(mirror, asked, output)
         rest_seconds = deadline - loop.time()
         if rest_seconds <= 0:
-            raise TimedOutError(
-                f"it has not ended in {patience_seconds:g} s; the request stands: "
-                f"`evictd withdraw {asked.namespace}/{asked.name}` takes it back"
-            )
+            raise TimedOutError(f"it has not ended in {patience_seconds:g} s; {stands(asked)}")
         if not await follower.change(min(rest_seconds, REMIND_SECONDS)):
             told = None
     tell_end(mirror, asked, end.text, output)
+    clear_final(mirror, asked, end)
+    return end.exit_code
+
+
+def stands(asked: Asked) -> str:
+    """What becomes of a request that nobody follows any more."""
+    takes_back = f"evictd withdraw {asked.namespace}/{asked.name}"
+    return f"the request stands: `{takes_back}` takes it back"
+
+
+def clear_final(mirror: Mirror, asked: Asked, end: End) -> None:
+    """A request that has had its answer is of no use any more; its requester clears it."""
     if end.final:
         mirror.clear(topics.REQUEST, asked.node, **asked.levels)
-    return end.exit_code
 
 
 def tell(mirror: Mirror, asked: Asked, output: str) -> None:

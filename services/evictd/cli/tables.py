@@ -19,8 +19,8 @@ NOTHING = "-"
 GAP = "  "
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 UNITS = {1: "s", MINUTE: "m", HOUR: "h", DAY: "d"}
-UNITS_MAX = 60
-"""Of a unit, before the next larger one is told."""
+SCALES = ((HOUR, MINUTE, 1), (DAY, HOUR, MINUTE))
+"""Below the first a duration is told in the other two; longer ones in days and hours."""
 
 
 class Output(StrEnum):
@@ -95,8 +95,7 @@ def age(seconds: float) -> str:
     if whole < 2 * MINUTE:
         return f"{whole}s"
     larger, smaller = next(
-        (pair for pair in ((MINUTE, 1), (HOUR, MINUTE)) if whole < UNITS_MAX * pair[0]),
-        (DAY, HOUR),
+        ((larger, smaller) for limit, larger, smaller in SCALES if whole < limit), (DAY, HOUR)
     )
     first, rest = divmod(whole, larger)
     second = rest // smaller
