@@ -12,7 +12,7 @@ from evictd.core.decision.limits import offences
 from evictd.core.decision.plan import Instant, OwnRequest, Plan
 from evictd.core.decision.requests import publication, withdrawn
 from evictd.core.effects import BusEffect, Retract
-from evictd.core.moments import Now, elapsed_seconds, moment
+from evictd.core.moments import Now, elapsed_seconds, moment, rebooted
 from evictd.core.rules import Mode, Rules
 from evictd.core.signals.names import ConditionType, condition_of
 from evictd_schemas import Layout, Moment, Pressure
@@ -101,7 +101,7 @@ def _with_clear_signals(plan: Plan, pressure: Pressure, observed: Moment) -> Pla
     conditions = {condition.type: condition.status for condition in pressure.conditions}
     met = {threshold.signal for threshold in pressure.thresholds if threshold.met}
     since = {
-        own.signal: plan.clear_since.get(own.signal, observed)
+        own.signal: _since(plan.clear_since.get(own.signal), observed)
         for own in plan.own
         if own.signal not in met and _known(conditions, own.signal)
     }
@@ -119,6 +119,11 @@ def _with_clear_signals(plan: Plan, pressure: Pressure, observed: Moment) -> Pla
             if not _in(key.partition("/")[0], over)
         },
     )
+
+
+def _since(earlier: Moment | None, observed: Moment) -> Moment:
+    """A new boot begins anew: its clock may be hours behind the old one's."""
+    return observed if earlier is None or rebooted(earlier, observed) else earlier
 
 
 def _withdraw(rules: Rules, plan: Plan, observed: Moment) -> Step:

@@ -6,7 +6,7 @@ from evictd.core.decision.scene import Scene
 from evictd.core.decision.shortage import hard
 from evictd.core.decision.upkeep import stuck
 from evictd.core.decision.wording import name_text
-from evictd.core.moments import Now, elapsed_seconds
+from evictd.core.moments import Now, elapsed_seconds, rebooted
 from evictd.core.signals.names import resource_of
 from evictd_schemas import ThresholdStatus
 
@@ -25,6 +25,8 @@ def wait_reason(scene: Scene, plan: Plan, acting: ThresholdStatus) -> str | None
         return None
     waited = scene.now.boot_seconds - gone.boot_seconds
     if gone.moment is not None and plan.observed is not None:
+        if rebooted(gone.moment, plan.observed):
+            return None  # nothing of the old boot is still being freed
         waited = min(waited, elapsed_seconds(gone.moment, plan.observed))
     if waited < settle_seconds:
         return "the last victim has only just gone"
