@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from typing import TypeVar
 
-from evictd.core.moments import elapsed_seconds
+from evictd.core.moments import elapsed_seconds, rebooted
 from evictd.core.signals.thresholds import Threshold
 from evictd_schemas import Moment, SignalReading
 
@@ -38,8 +38,17 @@ def due(
 def last_observed(
     conditions: Collection[K], last: Mapping[K, Moment], now: Moment
 ) -> dict[K, Moment]:
-    """When each condition was last observed; others keep their old time. [4: 10]"""
-    return {**last, **dict.fromkeys(conditions, now)}
+    """When each condition was last observed; others keep their old time. [4: 10]
+
+    A time that an earlier boot's clock gave and that is still to come cannot be waited for: such a
+    condition was last observed now.
+    """
+    kept = {key: now if _to_come(moment, now) else moment for key, moment in last.items()}
+    return {**kept, **dict.fromkeys(conditions, now)}
+
+
+def _to_come(moment: Moment, now: Moment) -> bool:
+    return rebooted(moment, now) and moment.time > now.time
 
 
 def observed_since(
