@@ -79,8 +79,8 @@ class Workload:
             self.signals += 1
         self.process.wait()
         self.process.stdout.close()
+        self.uses(0)  # before the group is empty: otherwise there is a moment of false shortage
         (self._folder / "cgroup.procs").write_text("")
-        self.uses(0)
 
 
 class Kernel:
