@@ -154,6 +154,10 @@ class Turn:
         return [item.event.data["reason"] for item in self.effects if isinstance(item, Emit)]
 
     @property
+    def event_messages(self) -> list[str]:
+        return [item.event.data["message"] for item in self.effects if isinstance(item, Emit)]
+
+    @property
     def event_ids(self) -> list[str]:
         return [item.event.id for item in self.effects if isinstance(item, Emit)]
 

@@ -293,3 +293,13 @@ def test_a_stall_is_told_as_what_is_left_of_a_hundred_not_as_bytes() -> None:
     assert decision is not None
     assert decision.reason.startswith("psi.memory.full.avg10 is 55, below the hard threshold 60:")
     assert "uses 512Mi" in decision.reason
+
+
+@pytest.mark.parametrize("mode", [Mode.OBSERVE, Mode.DRY_RUN])
+def test_where_nothing_is_done_nobody_says_that_it_is_attempted(mode: Mode) -> None:
+    """The event of a crossing names the mode instead."""
+    stage = Stage(rules_of("memory.available<1Gi", mode=mode))
+    stage.pod("web", uses="2Gi")
+    (message,) = stage.observe("900Mi").event_messages
+    assert message.startswith("Would reclaim memory: memory.available is 900Mi")
+    assert message.endswith(f"; mode is {mode}")

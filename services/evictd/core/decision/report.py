@@ -183,11 +183,18 @@ def threshold_met(
         rules,
         now,
         reason=EventReason.THRESHOLD_MET,
-        message=f"Attempting to reclaim {resource_of(acting.signal)}: {below(acting)}",
+        message=_attempt(rules, acting),
         transition=f"{key}|{transition}",
         figures=_threshold_figures(acting),
     )
     return structs.replace(plan, announced={**plan.announced, key: transition}), (event,)
+
+
+def _attempt(rules: Rules, acting: ThresholdStatus) -> str:
+    resource = resource_of(acting.signal)
+    if rules.mode is Mode.ACT:
+        return f"Attempting to reclaim {resource}: {below(acting)}"
+    return f"Would reclaim {resource}: {below(acting)}; mode is {rules.mode}"
 
 
 def reclaim_finished(
