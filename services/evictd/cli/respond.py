@@ -1,5 +1,6 @@
 """`evictd respond`: a command or a URL as a responder, with nothing to write but the command."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,8 +10,9 @@ from evictd.cli.broker import operator_address
 from evictd.cli.machine import home_node
 from evictd.cli.options import config_option, loaded
 from evictd.core.protocol.chain import REGISTERED_PRIORITY
-from evictd.responder import Responder, run
+from evictd.responder import Responder
 from evictd.responder.command import TIMEOUT_SECONDS, Command
+from evictd.responder.serving import until_signal
 from evictd.responder.webhook import Webhook
 
 
@@ -75,7 +77,8 @@ def command(
         namespaces=tuple(namespaces),
         supports_dry_run=dry,
     )
-    run(responder, operator_address(configuration), node or home_node(configuration))
+    where = operator_address(configuration)
+    asyncio.run(until_signal(responder, where, node or home_node(configuration)))
 
 
 def _part(command: Sequence[str], url: str | None, timeout_seconds: float) -> Command | Webhook:

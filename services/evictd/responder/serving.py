@@ -5,6 +5,7 @@ It knows how to connect and to end, and nothing of turns. [contract 3, Registrat
 
 import asyncio
 import signal
+import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
@@ -41,9 +42,13 @@ log = structlog.get_logger(__name__)
 
 
 def run(responder: Responder, broker: str | Address, node: str = EVERY_NODE) -> None:
-    """`serve` until SIGTERM or SIGINT, as a program of its own with a log on stderr."""
-    logs.configure(worker=responder.name, node=node)
-    anyio.run(_until_signal, responder, broker, node)
+    """`serve` until SIGTERM or SIGINT, as a program of its own with a log on stderr. An error ends
+    the program with its own exit code: 9 where a newer process has taken over."""
+    try:
+        anyio.run(until_signal, responder, broker, node)
+    except EvictdError as error:
+        sys.stderr.write(f"{responder.name}: {error}\n")
+        sys.exit(error.exit_code)
 
 
 async def serve(responder: Responder, broker: str | Address, node: str = EVERY_NODE) -> None:
@@ -61,7 +66,9 @@ async def serve(responder: Responder, broker: str | Address, node: str = EVERY_N
             await _serve_one(responder, where, node)
 
 
-async def _until_signal(responder: Responder, broker: str | Address, node: str) -> None:
+async def until_signal(responder: Responder, broker: str | Address, node: str) -> None:
+    """`serve` until SIGTERM or SIGINT. Raises what it raises."""
+    logs.configure(worker=responder.name, node=node)
     with _plainly():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_cancel_at_signal, tasks)
@@ -96,15 +103,13 @@ async def _serve_one(responder: Responder, where: Address, node: str) -> None:
 async def _keep_in_touch(link: Link, turns: Turns) -> None:
     """Tell the turns that the broker has been away for too long, and that it is there again."""
     heard_seconds = anyio.current_time()
-    here = False
     while True:
+        now_seconds = anyio.current_time()
         if link.connected.is_set() and not link.stalled:
-            heard_seconds = anyio.current_time()
-        late = anyio.current_time() - heard_seconds > CONTACT_SECONDS
-        present = link.connected.is_set() and not late
-        if present != here and (present or late):
-            here = present
-            turns.contact(present=present)
+            heard_seconds = now_seconds
+            turns.contact(present=True)
+        elif now_seconds - heard_seconds > CONTACT_SECONDS:
+            turns.contact(present=False)
         await anyio.sleep(LOOK_SECONDS)
 
 

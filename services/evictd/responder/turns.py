@@ -126,8 +126,9 @@ class Turns:
     def contact(self, *, present: bool) -> None:
         """Whether the bus is heard; without it no work goes on that could not have been ended.
         It counts after everything that was delivered before."""
-        self._heard = present
-        self._inbox.feed("", Tick())
+        if present != self._heard:
+            self._heard = present
+            self._inbox.feed("", Tick())
 
     async def _take(self, batch: Sequence[tuple[str, Given | Tick]]) -> None:
         for key, given in batch:
