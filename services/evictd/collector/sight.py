@@ -116,8 +116,11 @@ class Sight:
         now = self._clock.now()
         await self._read(tasks, [*self._machine_probes(), *self._listings.values()])
         complete, problems = self._take_listings()
+        before = self._lives()
         await self._read(tasks, [self._usage])
         self._take_usage()
+        if before - self._lives():  # what it had is free only now; the figures may be of before
+            await self._read(tasks, self._gauges)
         occupied = self._take_storage(tasks, now)
         complete = complete and self._usage.failure is None
         pods, doubles = composition.unique(
@@ -190,6 +193,9 @@ class Sight:
             complete = complete and fresh and probe.value is not None and probe.value.complete
             problems += [] if probe.value is None else probe.value.problems
         return complete, tuple(problems)
+
+    def _lives(self) -> set[str]:
+        return {look.pod.uid for look in self._measured}
 
     def _take_usage(self) -> None:
         self._usage.use()

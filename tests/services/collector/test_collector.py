@@ -220,3 +220,21 @@ async def test_a_memory_source_that_fails_between_two_looks_is_told_by_the_next(
         await asyncio.sleep(4)
     assert seen.reasons == ["SourceFailed"]
     assert seen.times == [0, 10]
+
+
+async def test_who_has_gone_is_never_told_beside_the_memory_that_it_still_had(
+    stage: Any, host: Any, runtime: Any, workload: Callable[..., Workload]
+) -> None:
+    """It ends while the runtime is being asked, after memory was read: a shortage of before would
+    cost the next one its life."""
+    runtime.workloads = (workload("web", host.group("web", usage_mib=100)),)
+    runtime.takes_seconds = 0.05
+    host.memory(available_mib=50)
+    async with stage.running() as seen:
+        await asyncio.sleep(10.02)
+        assert runtime.lists == len(seen.observations) + 1
+        runtime.workloads = ()
+        host.memory(available_mib=3000)
+        await asyncio.sleep(1)
+    assert seen.last.pods == ()
+    assert seen.last.signals["memory.available"].views["mem_available"] == 3000 * MIB
