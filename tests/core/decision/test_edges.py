@@ -1,0 +1,340 @@
+"""Where one more or one less decides, and what stands in the way of whom."""
+
+from typing import Any
+
+import pytest
+from msgspec import structs
+from tests.core.decision.household import household, names
+from tests.core.decision.stage import (
+    START,
+    Stage,
+    amount,
+    pod_of,
+    rules_of,
+    threshold,
+    uid_of,
+)
+from tests.core.decision.test_composite_reasons import STALL, SWAP, reason_of, rules_with
+from tests.core.decision.test_explanation import situation_of
+from tests.core.decision.test_growth import DISK, host, look, writer
+from tests.core.decision.test_reclaiming import limited
+
+from evictd.core.decision import Seen, usage
+from evictd.core.decision.explanation import changes, explained
+from evictd.core.decision.grace import pressure_grace_seconds
+from evictd.core.decision.growth import Loss
+from evictd.core.decision.loops import LOOP_SECONDS, counted
+from evictd.core.decision.message import pressure_reason
+from evictd.core.decision.shortage import by_urgency
+from evictd.core.effects import Emit
+from evictd.core.moments import Now
+from evictd.core.rules import Candidates
+from evictd.core.signals.names import Resource
+from evictd_schemas import (
+    Condition,
+    Eviction,
+    EvictionSpec,
+    EvictionStatus,
+    MemoryStatistics,
+    PodReference,
+    PodResources,
+    PodStatistics,
+    PodTarget,
+    SignalReading,
+    Target,
+    ThresholdStatus,
+)
+
+HARD = "memory.available<1Gi"
+WEB = PodReference(namespace="shop", name="web", uid=uid_of("web"))
+
+
+def at(seconds: float) -> Now:
+    return Now(boot_seconds=seconds, utc=START)
+
+
+# Usage, growth, grace
+
+
+def test_a_stop_frees_anonymous_shared_and_swapped_memory_alike() -> None:
+    memory = MemoryStatistics(working_set_bytes=900, rss_bytes=100, shmem_bytes=20, swap_bytes=3)
+    assert usage.freed_bytes(PodStatistics(memory=memory)) == 123
+    alone = MemoryStatistics(working_set_bytes=900, rss_bytes=100)
+    assert usage.freed_bytes(PodStatistics(memory=alone)) == 100
+    unknown = MemoryStatistics(working_set_bytes=900)
+    assert usage.freed_bytes(PodStatistics(memory=unknown)) == 900
+
+
+def test_who_wrote_half_of_the_loss_explains_it() -> None:
+    loss = Loss(amount=10, seconds=60, grown={"a": 5, "b": 4})
+    assert loss.unattributed == 1
+    assert loss.writer(("a", "b")) == "a"
+    assert loss.writer(("b",)) is None
+    assert Loss(amount=4, seconds=60, grown={"a": 5}).unattributed == 0
+
+
+@pytest.mark.parametrize(("cap", "grace"), [(-1, 30), (0, 0), (7, 7), (60, 30)])
+def test_only_a_negative_cap_leaves_a_soft_victim_its_own_grace(cap: int, grace: int) -> None:
+    rules = rules_of(HARD, maximum_pod_grace_seconds=cap)
+    pod = pod_of("web", termination_grace_period_seconds=30)
+    assert pressure_grace_seconds(rules, pod, hard=False) == grace
+
+
+@pytest.mark.parametrize(("memory", "hastened"), [("512Mi", False), ("511Mi", True)])
+def test_at_half_the_line_the_time_given_is_kept_and_below_it_is_not(
+    memory: str, *, hastened: bool
+) -> None:
+    stage = Stage(rules_of(HARD))
+    stage.pod("web", termination_grace_period_seconds=30)
+    stage.observe("900Mi")
+    graces = [item.spec.grace_period_seconds for item in stage.observe(memory).requests]
+    assert graces == ([0] if hastened else [])
+
+
+# Memory of what was
+
+
+def test_an_eviction_is_remembered_for_less_than_the_time_of_a_loop() -> None:
+    rules = rules_of(HARD)
+    history = {"shop/web": (0.0, 1.0), "shop/old": (0.0,), "shop/db": (1.0,)}
+    kept, _ = counted(rules, history, WEB, at(LOOP_SECONDS))
+    assert kept == {"shop/db": (1.0,), "shop/web": (1.0, LOOP_SECONDS)}
+
+
+def test_a_loop_of_returns_tells_how_long_it_took() -> None:
+    stage = household()
+    events: list[Any] = []
+    for life in range(1, 4):
+        stage.pod("web", uid=uid_of(f"web {life}"))
+        stage.calm()
+        turn = stage.fell("web", life=life)
+        events += [item.event.data for item in turn.effects if isinstance(item, Emit)]
+        while life < 3 and not names(turn):
+            turn = stage.calm()
+        if life < 3:
+            stage.status(turn.orders[0], "Finished")
+    (loop,) = (event for event in events if event["reason"] == "EvictionLoop")
+    assert 0 < loop["seconds"] <= stage.seconds
+
+
+def test_a_failed_eviction_is_still_passed_over_after_a_restart() -> None:
+    stage = Stage(rules_of(HARD))
+    stage.pods = [pod_of("a", uses="2Gi"), pod_of("b", uses="1Gi")]
+    stage.observe("900Mi")
+    stage.answer("a", "Failed", "NoFurtherResponder")
+    assert stage.observe("900Mi").verdicts() == {"a": "Failed", "b": "Victim"}
+    stage.restart()
+    turn = stage.observe("8Gi")
+    assert stage.plan.failed[uid_of("a")] > stage.seconds
+    assert turn.victims == []
+
+
+# Who is on the way already
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "running"),
+    [
+        ("TargetEvicted", "True", False),
+        ("Failed", "True", False),
+        ("Failed", "False", True),
+        ("Progressing", "True", True),
+    ],
+)
+def test_an_eviction_runs_until_one_of_its_ends_is_true(
+    kind: str, status: str, *, running: bool
+) -> None:
+    stage = Stage(rules_of(HARD))
+    eviction = Eviction(
+        spec=EvictionSpec(target=Target(pod=PodTarget(name="web", uid=uid_of("web")))),
+        status=EvictionStatus(node="edge", conditions=(Condition(type=kind, status=status),)),
+    )
+    stage.tell(Seen(namespace="shop", name="web", eviction=eviction))
+    assert (uid_of("web") in stage.plan.leaving.values()) is running
+
+
+def test_a_request_that_is_taken_back_holds_up_nobody_who_comes_back() -> None:
+    stage = household()
+    stage.fell("db", used="1Gi")
+    stage.pod("web", uses="2Gi")
+    stage.observe("512Mi")
+    turn = stage.calm(looks=1)
+    while not turn.withdrawn:
+        turn = stage.calm()
+    orders = names(turn)
+    while not orders:
+        assert stage.seconds < 1000
+        orders = names(stage.calm())
+    assert orders == ["db"]
+    assert stage.standing, "the request that was taken back still stands"
+
+
+def test_one_that_runs_again_hides_no_other_that_may_come_back() -> None:
+    stage = household()
+    stage.fell("db")
+    stage.seconds += 10
+    stage.fell("web")
+    stage.pod("web", uid=uid_of("web 2"))
+    stage.seconds += 300
+    back = [name for _ in range(5) for name in names(stage.calm())]
+    assert back[0] == "db"
+
+
+def test_exactly_a_tenth_more_is_no_room_yet() -> None:
+    """1 GiB used, a line at 1000 MiB: more than 2124 MiB."""
+    stage = household("memory.available<1000Mi")
+    stage.fell("web", used="1Gi")
+    assert not stage.calm("2124Mi").orders
+    assert names(stage.calm("2125Mi")) == ["web"]
+
+
+def test_one_of_two_lines_met_is_no_calm() -> None:
+    stage = household("memory.available<2Gi/600", "memory.available<1Gi")
+    stage.fell("web", used="1Mi")
+    assert not stage.observe("1536Mi").orders
+
+
+def test_what_needs_itself_is_no_knot() -> None:
+    stage = household()
+    stage.fell("web", depends_on=("shop/web",))
+    assert names(stage.calm()) == ["web"]
+
+
+# Limits of their own
+
+
+def test_who_is_asked_to_go_for_memory_is_also_asked_for_a_limit_of_its_own() -> None:
+    stage = Stage(rules_of(HARD, local_storage_capacity_isolation=True))
+    stage.pod("web")
+    assert stage.observe("900Mi").victims == ["web"]
+    stage.pods = [limited("web", "2Gi", "1Gi")]
+    requests = stage.observe("900Mi").requests
+    assert [item.spec.requester for item in requests] == ["evictd.io/local-storage"]
+
+
+# Disks of a plain host
+
+
+def test_where_nobody_may_go_a_disk_is_not_told_to_be_unexplained() -> None:
+    stage = host()
+    stage.pods = [structs.replace(pod, protected=True) for pod in stage.pods]
+    stage.observe(signals={"nodefs.available": "4Gi"}, after=30)
+    turn = stage.observe(signals={"nodefs.available": "1Gi"}, after=30)
+    assert turn.decision is not None
+    assert turn.decision.reason.endswith("nobody may be evicted")
+
+
+def test_a_writer_whose_eviction_failed_does_not_stand_for_the_crossing() -> None:
+    stage = host()
+    look(stage, "4Gi", "1Mi")
+    assert look(stage, "1Gi", "3Gi").victims == ["small"]
+    stage.answer("small", "Failed", "NoFurtherResponder")
+    assert stage.plan.relieved == {}
+
+
+def test_the_largest_consumers_are_named_the_largest_first() -> None:
+    stage = Stage(rules_of(DISK, reclaim_steps=()))
+    stage.pods = [writer("small", "1Gi"), writer("large", "9Gi"), writer("middle", "5Gi")]
+    stage.observe(signals={"nodefs.available": "4Gi"}, after=30)
+    turn = stage.observe(signals={"nodefs.available": "1Gi"}, after=30)
+    (told,) = (
+        item.event.data
+        for item in turn.effects
+        if isinstance(item, Emit) and item.event.data["reason"] == "NothingLeftToEvict"
+    )
+    named = [entry["pod"] for entry in told["consumers"]]
+    assert named == ["shop/large", "shop/middle", "shop/small"]
+
+
+def test_how_much_is_enough_is_asked_by_the_lines_of_that_signal_that_are_met() -> None:
+    stage = Stage(rules_of(reclaim_steps=("danglingImages",)))
+    lines = (
+        threshold("nodefs.available<4Gi"),
+        threshold("nodefs.available<3Gi"),
+        threshold("nodefs.available<1Gi"),
+        threshold("imagefs.available<9Gi"),
+    )
+    stage.rules = structs.replace(stage.rules, thresholds=lines)
+    free = {"nodefs.available": "2Gi", "imagefs.available": "10Gi"}
+    stage.observe(signals={"nodefs.available": "8Gi", "imagefs.available": "10Gi"})
+    (order,) = stage.observe(signals=free).orders
+    assert order.until_available == amount("4Gi")
+
+
+# What is said
+
+
+def test_a_part_of_several_that_is_met_is_enough_and_the_others_are_not_named() -> None:
+    rules = rules_with(any_of=(SWAP, STALL), all_of=(SWAP,))
+    reason = reason_of(rules, "1Gi", **{"psi.memory.full.avg10": "50"})
+    assert reason.endswith("only 2 of 3 conditions are met: not swap.available<1Gi")
+
+
+def test_a_pod_without_statistics_that_asks_as_a_whole_is_no_consumer() -> None:
+    line = ThresholdStatus(
+        signal="memory.available",
+        operator="LessThan",
+        value="1Gi",
+        grace_period_seconds=0,
+        available=amount("900Mi"),
+    )
+    pod = pod_of("web", uses=None, pod_resources=PodResources(requests={"memory": amount("1Gi")}))
+    found = pressure_reason("memory.available", Resource.MEMORY, (line,), pod)
+    assert "was low on resource: memory" in (found.message or "")
+
+
+def test_unknown_signals_are_the_least_urgent() -> None:
+    lines = [
+        ThresholdStatus(signal=signal, operator="LessThan", value="1", grace_period_seconds=0)
+        for signal in ("gpu.available", "nodefs.available", "memory.available")
+    ]
+    ordered = [line.signal for line in by_urgency(lines)]
+    assert ordered == ["memory.available", "nodefs.available", "gpu.available"]
+
+
+def test_what_is_explained_is_what_is_short() -> None:
+    stage = Stage(rules_of(HARD, DISK))
+    stage.pods = [pod_of("web")]
+    signals = {"nodefs.available": "1Gi"}
+    given = stage.judge("8Gi", signals=signals)
+    assert given is not None
+    situation = structs.replace(situation_of(pod_of("web")), rules=stage.rules, given=given)
+    assert explained(situation).signal == "nodefs.available"
+    assert explained(situation, "memory.available").signal == "memory.available"
+    calm = structs.replace(situation, given=stage.judge("8Gi", signals={"nodefs.available": "9Gi"}))
+    assert explained(calm).signal == "memory.available"
+
+
+def test_a_request_as_large_as_its_use_lets_another_go_first() -> None:
+    web, batch = pod_of("web", uses="2Gi"), pod_of("batch", uses="1Gi")
+    situation = situation_of(web, batch)
+    explanation = explained(situation)
+    found = {item.setting: item.outcome for item in changes(situation, explanation, web.uid)}
+    assert found["request: {memory: 2Gi}"] == "shop/batch goes before it"
+    assert found["priority: 1"] == "shop/batch goes before it"
+    least = {item.setting: item.outcome for item in changes(situation, explanation, batch.uid)}
+    assert least["priority: -1"] == "it is the first to go"
+
+
+def test_one_that_is_no_candidate_is_told_where_it_would_stand_as_one() -> None:
+    web, batch = pod_of("web", uses="2Gi"), pod_of("batch", uses="1Gi", labelled=True)
+    situation = situation_of(web, batch, candidates=Candidates.LABELLED)
+    (change,) = changes(situation, explained(situation), web.uid)
+    assert change.outcome == "it is a candidate, the first to go"
+    protected = pod_of("tiny", uses="1Mi", labelled=True, protected=True)
+    situation = situation_of(batch, protected, candidates=Candidates.LABELLED)
+    (change,) = changes(situation, explained(situation), protected.uid)
+    assert (change.setting, change.outcome) == (
+        "protect: false",
+        "it is a candidate, ranked as it is here",
+    )
+
+
+def test_readings_of_nothing_at_all_are_told_as_nothing() -> None:
+    reading = SignalReading(available=0, capacity=amount("16Gi"))
+    stage = Stage(rules_of(HARD))
+    stage.pod("web")
+    view = stage.observe(signals={"memory.available": "0"})
+    assert reading.available == 0
+    assert view.decision is not None
+    assert "memory.available is 0 bytes, below" in view.decision.reason
