@@ -163,6 +163,17 @@ async def test_the_alive_file_holds_boot_time_and_is_gone_after_an_orderly_end(
     assert not await asyncio.to_thread(file.exists)
 
 
+def test_who_reads_the_alive_file_never_finds_half_of_it(tmp_path: Path) -> None:
+    signs = Vitals(tmp_path, {"evictor": Inbox[Any](SystemClock())}, SystemClock())
+    signs._write(tmp_path, ["evictor"])
+    with (tmp_path / "evictor.alive").open() as reading:
+        signs._write(tmp_path, ["evictor"])
+        first = reading.read()
+    assert 0 < float(first) <= float((tmp_path / "evictor.alive").read_text())
+    signs.close()
+    assert [*tmp_path.iterdir()] == []
+
+
 async def test_a_worker_that_stays_at_one_batch_is_not_alive(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

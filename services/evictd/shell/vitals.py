@@ -60,10 +60,14 @@ class Vitals:
         """Delete the files: who ended orderly is not silent but gone."""
         if self._folder is not None:
             for name in self._inboxes:
-                (self._folder / f"{name}.alive").unlink(missing_ok=True)
+                for kind in ("alive", "fresh"):
+                    (self._folder / f"{name}.{kind}").unlink(missing_ok=True)
         self._thread.shutdown(wait=False)
 
     def _write(self, folder: Path, alive: list[str]) -> None:
+        """Each file whole or as it was: somebody may read it at any moment."""
         seconds = self._clock.now().boot_seconds
         for name in alive:
-            (folder / f"{name}.alive").write_text(f"{seconds:.3f}\n")
+            fresh = folder / f"{name}.fresh"
+            fresh.write_text(f"{seconds:.3f}\n")
+            fresh.replace(folder / f"{name}.alive")
