@@ -82,13 +82,20 @@ class Stage:
 
     def eviction(self, name: str) -> Eviction | None:
         """The newest Eviction of a workload, None where there is none."""
-        found = [
+        own = [
+            item
+            for item in self.evictions()
+            if item.spec.target.pod and item.spec.target.pod.name == name
+        ]
+        return max(own, key=lambda item: (item.epoch, item.rev), default=None)
+
+    def evictions(self) -> list[Eviction]:
+        """Every Eviction there is, those that have ended too."""
+        return [
             msgspec.json.decode(payload, type=Eviction)
             for topic, payload in self.bus.retained.items()
             if topics.matches(topics.EVICTION.everywhere(NODE), topic)
         ]
-        own = [item for item in found if item.spec.target.pod and item.spec.target.pod.name == name]
-        return max(own, key=lambda item: (item.epoch, item.rev), default=None)
 
     def state(self, name: str) -> str | None:
         """Where the responder stands in the chain of a workload, None where it is in none."""
