@@ -119,8 +119,8 @@ class Sight:
         before = self._lives()
         await self._read(tasks, [self._usage])
         self._take_usage()
-        if before - self._lives():  # what it had is free only now; the figures may be of before
-            await self._read(tasks, self._gauges)
+        if before - self._lives():
+            await self._read_again(tasks)
         occupied = self._take_storage(tasks, now)
         complete = complete and self._usage.failure is None
         pods, doubles = composition.unique(
@@ -193,6 +193,13 @@ class Sight:
             complete = complete and fresh and probe.value is not None and probe.value.complete
             problems += [] if probe.value is None else probe.value.problems
         return complete, tuple(problems)
+
+    async def _read_again(self, tasks: TaskGroup) -> None:
+        """The gauges, because somebody has gone: they may have been read while what it had was not
+        free yet, and a shortage of before would cost the next one its life."""
+        for gauge in self._gauges:
+            gauge.use()
+        await self._read(tasks, self._gauges)
 
     def _lives(self) -> set[str]:
         return {look.pod.uid for look in self._measured}
