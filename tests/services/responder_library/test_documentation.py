@@ -1,0 +1,49 @@
+"""What docs/responders.md tells is so."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from evictd.responder import Ending, Responder, Work
+from evictd.responder.command import TIMEOUT_SECONDS, environment
+from evictd_schemas import Eviction, EvictionSpec, PodTarget, Target
+
+TEXT = (Path(__file__).parents[3] / "docs" / "responders.md").read_text()
+
+
+def test_it_names_every_ending_and_no_other() -> None:
+    rows = re.findall(r"^\| `([a-z ]+)` \|", TEXT, re.MULTILINE)
+    assert set(rows) >= {str(ending) for ending in Ending}
+
+
+def test_it_names_every_variable_of_a_command_and_no_other() -> None:
+    async def commit() -> None: ...
+
+    eviction = Eviction(spec=EvictionSpec(target=Target(pod=PodTarget(name="web", uid="life"))))
+    work = Work("edge-7", eviction, resumed=False, tell=lambda *_: None, commit=commit)
+    assert set(re.findall(r"EVICTION_[A-Z_]+", TEXT)) == set(environment(work, {}))
+
+
+def test_it_names_every_field_of_a_registration() -> None:
+    fields = set(Responder.__dataclass_fields__) - {"name", "respond", "restore"}
+    named = set(re.findall(r"`([a-z_]+)`", TEXT))
+    assert fields <= named
+    assert f"({TIMEOUT_SECONDS:g} s)" in TEXT
+
+
+async def drain(_work: Work) -> None:
+    """As an author's own would be."""
+    await anyio.sleep(100)
+
+
+(SHOWN,) = re.findall(r"```python\n(from evictd.testing.*?)```", TEXT, re.DOTALL)
+NAMES: dict[str, Any] = {"Responder": Responder, "drain": drain}
+exec(SHOWN, NAMES)  # noqa: S102 - the documentation's own words
+
+
+@pytest.mark.looptime
+async def test_the_test_that_it_shows_passes() -> None:
+    await NAMES["test_a_withdrawal_leaves_everything_as_it_was"]()
