@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from evictd.cli.assembly import Assembly
 from evictd.core.errors import InputError
+from evictd_schemas.configuration import Configuration
 from evictd_schemas.export import documents
 
 Run = Callable[..., Result]
@@ -78,6 +80,30 @@ def test_a_source_that_cannot_be_read_is_named(run: Run, machine: str, tmp_path:
     result = run("config", "check", tmp_path / "e.yaml")
     assert result.exit_code == 0
     assert "\nmemory cannot be read: " in result.stdout
+
+
+def test_a_start_tells_its_warnings_once(
+    run: Run, machine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ended(_everything: Assembly) -> None:
+        """As if SIGTERM had come at once."""
+
+    def assembled(configuration: Configuration) -> Assembly:
+        return Assembly(configuration=configuration, node="edge-7", roles=())
+
+    monkeypatch.setattr("evictd.cli.up.up", ended)
+    monkeypatch.setattr("evictd.cli.up.assembly", assembled)
+    file = tmp_path / "e.yaml"
+    file.write_text(
+        "mergeDefaultEvictionSettings: true\n"
+        f"evictionHard: {{memory.available: 12Gi, pid.available: 10}}\n{machine}"
+    )
+    result = run("up", "--config", file)
+    assert result.exit_code == 0
+    assert result.stderr.replace(f"warning: {file}:", "").splitlines() == [
+        "2:50: evictionHard.pid.available: is 10 process ids; did you mean 10%?",
+        "2:34: evictionHard.memory.available: 12Gi is crossed already: 8Gi of 16Gi are left",
+    ]
 
 
 def test_the_flags_of_a_unit_are_checked_as_a_kubelet_s(run: Run, tmp_path: Path) -> None:
