@@ -101,7 +101,7 @@ def test_a_start_tells_its_warnings_once(
     result = run("up", "--config", file)
     assert result.exit_code == 0
     assert result.stderr.replace(f"warning: {file}:", "").splitlines() == [
-        "2:50: evictionHard.pid.available: is 10 process ids; did you mean 10%?",
+        "2:55: evictionHard.pid.available: is 10 process ids; did you mean 10%?",
         "2:34: evictionHard.memory.available: 12Gi is crossed already: 8Gi of 16Gi are left",
     ]
 
