@@ -29,8 +29,8 @@ class Mosquitto:
         assert self._process is not None
         return self._process.pid
 
-    def start(self, *, persistent: bool = False) -> None:
-        """Returns when it takes connections."""
+    def start(self, *, persistent: bool = False, access: str | None = None) -> None:
+        """Returns when it takes connections. `access`: the text of its access list."""
         configuration = self._folder / "mosquitto.conf"
         configuration.write_text(
             f"listener {self.port} 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\n"
@@ -38,6 +38,7 @@ class Mosquitto:
             f"persistence {'true' if persistent else 'false'}\n"
             f"persistence_location {self._folder}/\nlog_dest stdout\n"
             f"{'user root' if os.geteuid() == 0 else ''}\n"
+            f"{self._access(access)}"
         )
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -47,6 +48,14 @@ class Mosquitto:
                 env={**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin"},
             )
         self._await_listening()
+
+    def _access(self, text: str | None) -> str:
+        if text is None:
+            return ""
+        file = self._folder / "access"
+        file.write_text(text)
+        file.chmod(0o600)
+        return f"acl_file {file}\n"
 
     def signal(self, number: signal.Signals) -> None:
         os.kill(self.pid, number)

@@ -3,6 +3,7 @@ brokers, successors, and `evictd respond`."""
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import textwrap
@@ -14,9 +15,11 @@ import pytest
 if (root := str(Path(__file__).parents[2])) not in sys.path:
     sys.path.insert(0, root)
 
-from tests.integration.processes import until
+from tests.integration.processes import Site, until
 from tests.integration.responders import Play, playing
-from tests.integration.stories.conftest import DEMO
+from tests.integration.stories.conftest import DEMO, settings
+
+from evictd.shell.broker.access import access_list
 
 DRAIN, NEXT = "acme.io/drain", "imperative-eviction.k8s.io/evictor"
 NAMED = {"evictionResponders": [{"name": DRAIN, "priority": 10000}]}
@@ -60,8 +63,8 @@ class Author:
     def story(self) -> list[str]:
         return self._story.read_text().splitlines()
 
-    def running(self, node: str = DEMO, name: str = "author") -> Any:
-        command = (sys.executable, str(self._program), self._broker.url, node)
+    def running(self, node: str = DEMO, name: str = "author", url: str | None = None) -> Any:
+        command = (sys.executable, str(self._program), url or self._broker.url, node)
         told = {"STORY": str(self._story), "DONE": str(self._done)}
         return self._play.program(*command, name=name, **told)
 
@@ -230,3 +233,33 @@ def test_a_command_is_a_responder_without_a_line_of_code(
             assert play.entry("web", DRAIN)["message"] == "saved web"
             assert told.read_text() == "shop/web\n"
         assert process.returncode == 0
+
+
+def test_beside_evictd_up_a_command_needs_no_address_and_no_login(tmp_path: Path) -> None:
+    """The login of the broker that evictd owns is found where `evictd up` has left it."""
+    site = Site(folder=tmp_path, settings=settings())
+    verb = (sys.executable, "-m", "evictd", "respond", "--name", DRAIN, "--node", "+")
+    with site.running("up"):
+        play = Play(site)
+        play.add("web", **NAMED)
+        with play.program(*verb, "--", "echo", "saved"):
+            play.await_ready(DRAIN)
+            play.ask("web")
+            play.await_state("web", DRAIN, "Completed")
+            assert play.entry("web", DRAIN)["message"] == "saved"
+
+
+def test_a_login_of_its_own_is_all_that_a_responder_needs(tmp_path: Path, broker: Any) -> None:
+    """As `evictd access-list drainer=acme.io/drain` writes it, with nothing else allowed."""
+    rules = access_list({"drainer": ("acme.io", "drain")})
+    (own,) = re.findall(r"^user drainer\n(.*?)(?:\n\n|\Z)", rules, re.DOTALL | re.MULTILINE)
+    everybody = f"topic readwrite #\n\nuser drainer\n{own}\n"
+    broker.kill()
+    broker.start(access=everybody)
+    with playing(tmp_path, broker) as play:
+        author = Author(play, tmp_path, broker)
+        login = broker.url.replace("//", "//drainer@")
+        with author.running(url=login):
+            begin(play, author)
+            author.let_go()
+            play.await_state("web", DRAIN, "Completed")
