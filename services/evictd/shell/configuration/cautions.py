@@ -2,7 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from evictd.core.signals.names import KUBELET_SIGNALS
+from evictd.core.signals.names import (
+    CONTAINERFS_AVAILABLE,
+    CONTAINERFS_INODES_FREE,
+    KUBELET_SIGNALS,
+)
 from evictd.core.signals.threshold_settings import Fault, reclaim_of, value_of
 from evictd.core.signals.thresholds import Amount, Share, Value
 from evictd.shell.configuration import oddities
@@ -16,7 +20,7 @@ SHORT_SECONDS = 10.0
 """A condition that ends sooner comes and goes with every look. [kubelet-eviction 14.1]"""
 INTERVAL_SECONDS_MAX = 60.0
 """Between two looks at a machine a leak must not fill it."""
-DERIVED = ("containerfs.available", "containerfs.inodesFree")
+DERIVED = (CONTAINERFS_AVAILABLE, CONTAINERFS_INODES_FREE)
 """[kubelet-eviction 3.4]"""
 NEVER_CLEARED = "once met it would never count as cleared"
 UNREACHED = "is never reached: {!r} above takes all that it matches"

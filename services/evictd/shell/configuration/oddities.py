@@ -5,11 +5,13 @@ It knows a signal and a text; what other keys or the machine make of it is in `c
 """
 
 from fractions import Fraction
+from math import isnan
 
 from evictd.core.signals.names import (
+    CONTAINERFS_INODES_FREE,
+    IMAGEFS_INODES_FREE,
     NODEFS_INODES_FREE,
     PID_AVAILABLE,
-    PSI_IO_FULL,
     STALL_SIGNALS,
     in_bytes,
     resource_of,
@@ -17,7 +19,7 @@ from evictd.core.signals.names import (
 from evictd.core.signals.threshold_settings import Fault, line_of, reclaim_of
 from evictd.core.signals.thresholds import Amount, Largest, Share, Smallest
 
-COUNTED = (NODEFS_INODES_FREE, "imagefs.inodesFree", "containerfs.inodesFree", PID_AVAILABLE)
+COUNTED = (NODEFS_INODES_FREE, IMAGEFS_INODES_FREE, CONTAINERFS_INODES_FREE, PID_AVAILABLE)
 """Signals that count things; bytes they are not."""
 FEW = 1000
 """A line of fewer inodes or process ids than this is met only when nothing works any more."""
@@ -36,7 +38,7 @@ OFF = "0%"
 
 def of_line(signal: str, text: str) -> str | None:
     """What is odd about the value of a line, None for nothing."""
-    if resource_of(signal) is None and signal == PSI_IO_FULL:
+    if resource_of(signal) is None:
         return "is only shown: no line of this signal acts"
     if text == "100%":
         return "100% switches the signal off; it does not mean always"
@@ -79,7 +81,7 @@ def _with_unit(amount: Amount) -> str:
 
 def _share(signal: str, share: Share) -> str | None:
     fraction = share.fraction
-    if fraction == 0 or fraction != fraction:  # noqa: PLR0124 - only "not a number" differs from itself
+    if fraction == 0 or isnan(fraction):
         return f"{share.text} is never met; the text {OFF} says so and switches the signal off"
     if fraction >= 1:
         return f"{share.text} is met as soon as anything is in use; only the text 100% means off"
