@@ -15,6 +15,7 @@ if (root := str(Path(__file__).parents[3])) not in sys.path:
 
 from tests.integration.kernel import PARENT, Kernel
 from tests.integration.processes import HOME, ROLES, Site, until
+from tests.integration.stories.conftest import uid
 
 ROOT = f"evictd/v1/{HOME}"
 REQUEST = f"{ROOT}/evictionrequests/acme.io/mover/{PARENT}/move-greedy"
@@ -52,6 +53,23 @@ def test_a_request_for_a_real_workload_stops_nothing(
         assert greedy.lives
         assert greedy.signals == 0
         assert site.ear.events(HOME, "Evicted") == []
+
+
+def test_a_request_for_another_life_gets_its_status_and_stops_nothing(
+    joined: Site, machine: Kernel, acting: Callable[[], dict[str, Any]]
+) -> None:
+    """Also on a machine that acts: of that name another one runs now."""
+    joined.settings = acting()
+    greedy = machine.start("greedy")
+    with joined.running("up"):
+        target = {"pod": {"name": "greedy", "uid": uid("earlier")}}
+        spec = {"target": target, "requester": "acme.io/mover", "intent": "Eviction"}
+        joined.publish(REQUEST, {"spec": spec}, retain=True)
+        until("it has its status", lambda: failed_reason(joined) == "EvictionInvalid")
+        assert joined.ear.below(f"{ROOT}/evictions/") == {}
+        assert joined.ear.events(HOME, "MessageRejected") == []
+        assert greedy.lives
+        assert greedy.signals == 0
 
 
 @pytest.mark.parametrize(("mode", "requests"), [("observe", 0), ("dry-run", 1)])
