@@ -48,6 +48,9 @@ ODD = {
     "evictionHard: {nodefs.available: 0.1}": [
         "2:34: evictionHard.nodefs.available: is 0.1 bytes; did you mean 10%?"
     ],
+    "evictionHard: {nodefs.available: 2.5}": [
+        "2:34: evictionHard.nodefs.available: is 2.5 bytes; did you mean 2.5%?"
+    ],
     "evictionHard: {memory.available: 500}": [
         "2:34: evictionHard.memory.available: is 500 bytes; did you mean 500Mi?"
     ],

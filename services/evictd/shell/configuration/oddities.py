@@ -73,10 +73,10 @@ def _amount(signal: str, text: str, amount: Amount) -> str | None:
 
 
 def _with_unit(amount: Amount) -> str:
-    quantity = amount.quantity
-    if quantity < 1:
-        return f"{float(quantity * 100):g}%"
-    return f"{quantity}%" if quantity <= PERCENT_MAX else f"{quantity}Mi"
+    number = float(amount.quantity)
+    if number < 1:
+        return f"{number * 100:g}%"
+    return f"{number:g}%" if number <= PERCENT_MAX else f"{number:g}Mi"
 
 
 def _share(signal: str, share: Share) -> str | None:
