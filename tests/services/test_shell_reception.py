@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from evictd.core.effects import Publish, Retract, WakeAt
 from evictd.core.events import emit
@@ -188,9 +189,13 @@ async def test_events_are_numbered_per_source_keep_their_id_and_are_not_retained
         about="uid",
         transition="1",
     )
-    await perform(room, event, event, WakeAt(boot_seconds=5))
-    first, second = room.outside.events
-    assert (first.sequence, second.sequence, first.id) == (1, 2, second.id)
+    elsewhere = structs.replace(event.event, source="evictd/v1/demo-7/evictor")
+    other = structs.replace(event, event=elsewhere)
+    await perform(room, event, other, event, WakeAt(boot_seconds=5))
+    first, apart, second = room.outside.events
+    assert second.sequence == first.sequence + 1
+    assert apart.sequence == first.sequence > room.epoch.epoch
+    assert first.id == second.id
     assert room.router.retained == {}
     assert room.woken == [(NODE, 5)]
 

@@ -9,6 +9,8 @@ from evictd.core.protocol.case import Case
 from evictd.core.protocol.naming import next_number
 from evictd_schemas import EvictionRequest, topics
 
+REPORTS_NOTED_MAX = 10_000
+"""Topics of reports remembered until their Eviction is collected; further ones stay."""
 SHARED_NAME_BYTES = 240
 """Longer pod names may share the names of their Evictions, which are cut at 253 bytes."""
 
@@ -22,6 +24,8 @@ class Directory:
         self._evictions: dict[tuple[str, str, str], str] = {}
         self._numbered: dict[tuple[str, str, str], set[str]] = {}
         self._nodes: dict[str, set[str]] = {}
+        self._reports: dict[str, set[str]] = {}
+        self._noted = 0
 
     def restore(self, key: str, case: Case) -> None:
         """A case that the journal kept."""
@@ -102,6 +106,26 @@ class Directory:
         names = place.names
         eviction = (place.node, names.get("namespace", ""), names.get("name", ""))
         return eviction in self._evictions
+
+    def note_report(self, topic: str, *, present: bool) -> None:
+        """Somebody reported, whether it was taken or not, or cleared the report."""
+        beneath = topic.rsplit("/", 3)[0]
+        reports = self._reports.setdefault(beneath, set())
+        if present and topic not in reports and self._noted < REPORTS_NOTED_MAX:
+            reports.add(topic)
+            self._noted += 1
+        elif not present and topic in reports:
+            reports.discard(topic)
+            self._noted -= 1
+        if not reports:
+            del self._reports[beneath]
+
+    def take_reports(self, eviction_topic: str) -> tuple[str, ...]:
+        """The reports beneath an Eviction that is collected; they are not noted any more. [contract
+        1: one writer]"""
+        found = tuple(sorted(self._reports.pop(eviction_topic, ())))
+        self._noted -= len(found)
+        return found
 
     def keys_of(self, node: str) -> Iterable[str]:
         """Every key of a node for which something is held."""

@@ -105,6 +105,7 @@ class Controller:
         place = topics.place(delivery.topic)
         if place is None or not self._serves(place.node):
             return
+        self._note(place, delivery)
         if self._list.keeps(place.kind, delivery):
             return
         opened = self.reception.open(delivery)
@@ -123,6 +124,10 @@ class Controller:
                 self._make_room(place.node)
         elif opened.listed:
             self._recall(delivery.topic, opened)
+
+    def _note(self, place: Place[Any], delivery: Delivery) -> None:
+        if place.kind is topics.REPORT:
+            self._desk.directory.note_report(delivery.topic, present=bool(delivery.payload))
 
     def listed(self, listing: Listing) -> None:
         """The list is complete: what came with it is taken, and silence counts again soon."""
@@ -264,10 +269,17 @@ class Controller:
         match effect:
             case Keep():
                 pass  # the journal has it already
-            case Retract(topic=topic) if self._desk.directory.holds(topic):
-                pass
+            case Retract(topic=topic):
+                if not self._desk.directory.holds(topic):
+                    self._clear(topic)
             case _:
                 await self.publisher.perform(key, effect)
+
+    def _clear(self, topic: str) -> None:
+        """And with an Eviction whatever was reported beneath it, by whomever. [contract 1]"""
+        self.publisher.retract(topic)
+        for report in self._desk.directory.take_reports(topic):
+            self.publisher.retract(report)
 
     def _step(
         self, key: str, case: Case, given: Given, now: Now

@@ -4,6 +4,7 @@ the data]"""
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+from evictd.core.admission.names import participant
 from evictd.core.decision import (
     Answered,
     Fallen,
@@ -190,7 +191,11 @@ class Evictor:
         if place.kind is topics.OBSERVATION:
             pairing = self._pairings.get(place.node)
             return problems(place.node, message, None if pairing is None else pairing.view)
-        return rule_breaks(place.node, message)
+        broken = rule_breaks(place.node, message)
+        if place.kind is topics.WISH:
+            author = f"{place.names['domain']}/{place.names['key']}"
+            return (*participant("topic", author, outsider=False), *broken)
+        return broken
 
     def _serves(self, node: str) -> bool:
         """Whether the node is ours to decide for, and room for it."""

@@ -29,7 +29,7 @@ class Publisher:
         self._epoch = epoch
         self._listener = listener
         self._wake_at = wake_at
-        self._sequence = 0
+        self._sequences: dict[str, int] = {}
         self.published: dict[str, Owned] = {}
         """Everything this worker owns on the bus now, as last published."""
         epoch.on_raise(self.republish)
@@ -61,9 +61,10 @@ class Publisher:
         self._send(topic, b"", retain=True)
 
     def emit(self, topic: str, event: Event) -> None:
-        """An event: not retained, numbered per source."""
-        self._sequence += 1
-        numbered = msgspec.structs.replace(event, sequence=self._sequence)
+        """An event: not retained, numbered per source. A new life goes on above the former one."""
+        sequence = self._sequences.get(event.source, self._epoch.epoch) + 1
+        self._sequences[event.source] = sequence
+        numbered = msgspec.structs.replace(event, sequence=sequence)
         self._send(topic, msgspec.json.encode(numbered), retain=False)
 
     def republish(self) -> None:

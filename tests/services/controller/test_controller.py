@@ -105,6 +105,7 @@ async def test_a_finished_eviction_is_collected_after_a_delay_with_its_reports(
 ) -> None:
     await bench.begin()
     await bench.request()
+    await bench.report("acme.io/stranger", message="whose turn it never was")
     await bench.report(completionTime=bench.time(), targetGone=True)
     await bench.withdraw()
     await bench.after(59)
@@ -112,6 +113,16 @@ async def test_a_finished_eviction_is_collected_after_a_delay_with_its_reports(
     await bench.after(2)
     assert [topic for topic in bench.router.retained if "/evictions/" in topic] == []
     assert bench.worker.cases == {}
+
+
+async def test_a_wish_is_announced_once_it_is_one(bench: Bench) -> None:
+    """A request may begin as withdrawn."""
+    await bench.begin()
+    await bench.request(intent="Withdrawn")
+    assert bench.reasons() == []
+    await bench.request()
+    await bench.request(gracePeriodSeconds=60)
+    assert bench.reasons() == ["EvictionRequested", "ResponderActive"]
 
 
 async def test_hard_skips_everybody_but_the_default_responder(bench: Bench) -> None:

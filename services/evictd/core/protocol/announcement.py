@@ -39,9 +39,9 @@ STATES = {
 
 def announced(rules: ControllerRules, old: Case, new: Case, now: Now) -> Iterator[ControllerEffect]:
     """Effects that lead from one case to the next."""
-    known = {held.status.uid for held in old.requests}
+    wished = {held.status.uid for held in old.requests if _wants(held)}
     for held in new.requests:
-        if held.status.uid not in known:
+        if _wants(held) and held.status.uid not in wished:
             yield _requested(rules, held, now)
     yield from _evictions(rules, old, new, now)
     yield from _requests(rules, old, new, now)
@@ -138,6 +138,10 @@ def _states(eviction: Eviction) -> dict[str, str]:
     return {item.name: item.state for item in eviction.status.target_responders}
 
 
+def _wants(held: Held) -> bool:
+    return held.request.spec.intent == Intent.EVICTION
+
+
 def _requested(rules: ControllerRules, held: Held, now: Now) -> Emit:
     spec, metadata = held.request.spec, held.request.metadata
     pod_name = spec.target.pod.name if spec.target.pod is not None else ""
@@ -147,7 +151,7 @@ def _requested(rules: ControllerRules, held: Held, now: Now) -> Emit:
         f"{spec.requester} wants {metadata.namespace}/{pod_name} to leave",
         now,
         about=metadata.uid,
-        transition=metadata.uid,
+        transition=str(held.status.generation),
         subject=f"{metadata.namespace}/{pod_name}",
         figures={
             "requester": spec.requester,
