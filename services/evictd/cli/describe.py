@@ -139,7 +139,7 @@ def eviction_lines(found: Found[Eviction], now: datetime) -> Iterator[str]:
     if (deadline := deadline_of(status)) is not None:
         yield line("Deadline", f"{deadline:%Y-%m-%d %H:%M:%S} UTC ({due(deadline, now)})")
     if status.round:
-        yield line("Round", f"{status.round + 1}; the chain ended {status.round} times before")
+        yield line("Round", f"{status.round + 1}: the whole chain ended before without evicting it")
     yield ""
     yield from condition_lines(status.conditions, now)
     yield ""

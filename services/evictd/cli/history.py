@@ -7,8 +7,8 @@ import msgspec
 
 from evictd.cli import past
 from evictd.cli.eviction_tables import end_time
-from evictd.cli.options import config_option, loaded
-from evictd.cli.reading import talk
+from evictd.cli.options import config_option
+from evictd.cli.reading import known_configuration, talk
 from evictd.cli.tables import NOTHING, Item, age, listed, output_option, written
 from evictd_schemas import Eviction
 
@@ -44,7 +44,7 @@ def command(
 
     It works without a broker. The newest 2000 of the last 90 days are kept.
     """
-    journal = past.journal_of(loaded(file).configuration)
+    journal = past.journal_of(known_configuration(file))
     found = [
         eviction
         for eviction in past.history(journal)

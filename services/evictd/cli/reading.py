@@ -6,6 +6,7 @@ itself runs on this machine; else what `evictd client-config` wrote down.
 
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
@@ -19,13 +20,13 @@ import click
 
 from evictd.cli.broker import operator_address
 from evictd.cli.client_configuration import CLIENTS, SIGNATURE, option_folder
-from evictd.cli.options import Command, config_option, loaded
+from evictd.cli.options import Command, config_option
 from evictd.cli.situation import NotFoundError
 from evictd.client import Mirror, connect
 from evictd.core.errors import InputError, PeerError
 from evictd.shell import logs
 from evictd.shell.bus.address import Address
-from evictd.shell.configuration import is_owned
+from evictd.shell.configuration import is_owned, load
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.topics import segment_problem
 
@@ -57,7 +58,7 @@ class Reader:
 
     def configuration(self) -> Configuration:
         """Raises `ConfigurationError`."""
-        return loaded(self.file, broker=self.broker).configuration
+        return known_configuration(self.file, broker=self.broker)
 
     @asynccontextmanager
     async def mirror(self, seconds: float | None = None) -> AsyncIterator[Mirror]:
@@ -96,6 +97,11 @@ def reader_options(command: Command) -> Command:
     ):
         wrapped = option(wrapped)
     return wrapped
+
+
+def known_configuration(file: Path | None, **flags: str | None) -> Configuration:
+    """What the workers go by. Its warnings are for who runs them, not for who reads."""
+    return load(file, variables=os.environ, flags=flags).configuration
 
 
 def broker_address(configuration: Configuration) -> Address:
