@@ -103,6 +103,7 @@ def test_the_readme_shows_what_happens(person: Person) -> None:
         wait_for(lambda: len(person.read("events").split()) >= len(SHOWN[0]), "the eviction begins")
         assert '"Critical"' in person.type(decision)
         assert "is number 2 of 3 to go" in person.type(explain)
+        assert "Protected" not in person.type(explain)
         # `date` tells whole seconds, and a person is slower than that
         wait_for(lambda: int(time.time()) > published_second, "the next second")
         person.type(gone)

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from evictd.cli.alive import runtime_folder
+from evictd.cli.broker import state_folder_of
 from evictd.cli.machine import boot_id, home_node, identity
 from evictd.collector.service import Collector
 from evictd.controller.service import Controller
@@ -23,7 +24,7 @@ from evictd.responder.service import DefaultResponder
 from evictd.runtimes import Runtime
 from evictd.shell import logs
 from evictd.shell.bus.address import Address
-from evictd.shell.configuration import rules_for, served_patterns, state_folder
+from evictd.shell.configuration import rules_for, served_patterns
 from evictd.shell.process import Post, Process, run_workers
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.topics import ALL, Role
@@ -115,8 +116,7 @@ def assembly(configuration: Configuration, roles: Sequence[Role] = ROLES) -> Ass
 
 def folder_of_state(configuration: Configuration) -> Path:
     """The configured folder, or the one for this user; made where it is missing."""
-    given = configuration.state_folder
-    return made(state_folder() if given is None else Path(given).expanduser())
+    return made(state_folder_of(configuration))
 
 
 def made(folder: Path) -> Path:

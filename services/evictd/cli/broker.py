@@ -23,6 +23,10 @@ def operator_address(configuration: Configuration) -> Address:
     """The broker as a person uses it: with the operator's login where evictd owns it."""
     if not is_owned(configuration.broker):
         return address_of(configuration, OPERATOR)
+    return owned_address(state_folder_of(configuration), OPERATOR)
+
+
+def state_folder_of(configuration: Configuration) -> Path:
+    """The configured folder, or the one for this user; it may not exist yet."""
     given = configuration.state_folder
-    folder = state_folder() if given is None else Path(given).expanduser()
-    return owned_address(folder, OPERATOR)
+    return state_folder() if given is None else Path(given).expanduser()

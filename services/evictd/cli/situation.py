@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import click
 import msgspec
 
-from evictd.cli.broker import operator_address
+from evictd.cli.broker import operator_address, state_folder_of
+from evictd.cli.last_configuration import remembered
 from evictd.cli.machine import home_node
 from evictd.cli.options import Command, config_option, loaded
 from evictd.client import Mirror, connect
@@ -72,6 +73,8 @@ def situation(
     """From a file where one is given, else from the bus. Raises `NotFoundError` for a node that
     nobody observes, `PeerError` without a broker."""
     configuration = loaded(file, broker=broker).configuration
+    if file is None and (running := remembered(state_folder_of(configuration))) is not None:
+        configuration = loaded(running, broker=broker).configuration
     if observation is not None:
         return of_observation(configuration, read_observation(observation), node)
     if node is not None and (problem := segment_problem(node)) is not None:

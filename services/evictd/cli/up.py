@@ -8,6 +8,7 @@ import click
 from evictd.cli.assembly import Assembly, assembly, folder_of_state
 from evictd.cli.broker import address_of
 from evictd.cli.figures import figures
+from evictd.cli.last_configuration import remember
 from evictd.cli.options import loaded, process_options, warn
 from evictd.shell.broker import OwnedBroker
 from evictd.shell.configuration import cautions_here, is_owned, owned_port
@@ -24,6 +25,7 @@ def command(file: Path | None, broker: str | None, node: str | None) -> None:
     everything = assembly(found.configuration)
     here = figures(found.configuration, everything.node, with_workloads=False)
     warn(cautions_here(found, here.observation))
+    remember(folder_of_state(found.configuration), file)
     asyncio.run(up(everything))
 
 
