@@ -55,7 +55,7 @@ EVENT_HEAD = ("  AGE", "REASON", "MESSAGE")
 @click.command("describe")
 @click.argument("kind", type=click.Choice(["eviction", "request", "workload"]))
 @click.argument("name")
-@reader_options
+@reader_options()
 def command(reader: Reader, kind: str, name: str) -> None:
     """Tell all there is of NAME, which is written namespace/name, or the name alone.
 

@@ -70,7 +70,7 @@ KINDS = {
 @click.command("get")
 @click.argument("kind", type=click.Choice(list(KINDS)))
 @output_option()
-@reader_options
+@reader_options()
 def command(reader: Reader, kind: str, output: str) -> None:
     """Print what is on the bus now, one row each.
 

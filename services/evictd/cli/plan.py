@@ -22,7 +22,7 @@ HEAD = ("", "RESPONDER", "PRIORITY", "KNOWN BY", "MUST BEGIN WITHIN", "MAY BE SI
 @click.command("plan")
 @click.argument("pod")
 @output_option(Output.TABLE, Output.JSON, Output.YAML)
-@reader_options
+@reader_options()
 def command(reader: Reader, pod: str, output: str) -> None:
     """Print the chain of responders for POD (namespace/name) and how long it may take at worst.
 

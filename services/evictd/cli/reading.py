@@ -75,28 +75,42 @@ class Reader:
         return CONNECT_SECONDS if self.timeout is None else self.timeout
 
 
-def reader_options(command: Command) -> Command:
-    """Where to read, of which node, for how long; the verb gets one `Reader`."""
+def reader_options(
+    *, node: str = "every node on the bus", timeout: str = "for the broker. Default: 5"
+) -> Callable[[Command], Command]:
+    """Where to read, of which node, for how long; the verb gets one `Reader`. `node` is the default
+    and `timeout` what is waited for, as the help tells them."""
+    options = (
+        click.option("--timeout", type=click.FloatRange(min=0), help=f"Seconds to wait {timeout}."),
+        click.option("--node", help=f"Only this node. Default: {node}."),
+        click.option("--broker", help="Broker. Default: the configured one, or this machine's."),
+        config_option,
+    )
 
+    def decorated(command: Command) -> Command:
+        wrapped: Command = _with_reader(command)
+        for option in options:
+            wrapped = option(wrapped)
+        return wrapped
+
+    return decorated
+
+
+def _with_reader(command: Command) -> Command:
     @wraps(command)  # click keeps a command's options with the function
     def call(
-        file: Path | None, broker: str | None, node: str | None, timeout: float | None, **rest: Any
+        *,
+        file: Path | None,
+        broker: str | None,
+        node: str | None,
+        timeout: float | None,
+        **rest: Any,
     ) -> Any:
         if node is not None and (problem := segment_problem(node)) is not None:
             raise InputError(f"{node!r} is no node: {problem}")
         return command(Reader(file=file, broker=broker, node=node, timeout=timeout), **rest)
 
-    wrapped: Command = call
-    for option in (
-        click.option(
-            "--timeout", type=click.FloatRange(min=0), help="Seconds to wait. Default: 5."
-        ),
-        click.option("--node", help="Only this node. Default: every node on the bus."),
-        click.option("--broker", help="Broker. Default: the configured one, or this machine's."),
-        config_option,
-    ):
-        wrapped = option(wrapped)
-    return wrapped
+    return call
 
 
 def known_configuration(file: Path | None, **flags: str | None) -> Configuration:

@@ -81,9 +81,9 @@ class Wish:
 @click.option("--grace", type=click.IntRange(min=0), help="Seconds for the stop itself.")
 @click.option("--reason", help="Why, for people.")
 @click.option("--dry-run", is_flag=True, help="Only play it: nothing is stopped.")
-@click.option("--wait", is_flag=True, help="Follow it until it ends, or for --timeout seconds.")
+@click.option("--wait", is_flag=True, help="Follow it until it ends.")
 @output_option(Output.TABLE, Output.JSON)
-@reader_options
+@reader_options(timeout="for the end, with --wait. Default: for ever")
 def command(
     reader: Reader,
     *,

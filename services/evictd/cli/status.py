@@ -38,7 +38,7 @@ NEEDED = tuple(role for role in WORKERS if role is not Role.GATEWAY)
 
 
 @click.command("status")
-@reader_options
+@reader_options(node="this machine", timeout="for the broker. Default: 3")
 def command(reader: Reader) -> None:
     """Print conditions, what is down because of evictd, who is next, and which worker is late.
 

@@ -24,7 +24,7 @@ GONE = "Collected"
 @click.command("watch")
 @click.argument("kind", type=click.Choice(list(KINDS)))
 @output_option(Output.TABLE, Output.JSON, Output.NAME)
-@reader_options
+@reader_options(timeout="before it ends. Default: for ever")
 def command(reader: Reader, kind: str, output: str) -> None:
     """Print Evictions, or events, as they come, until Ctrl-C or for --timeout seconds.
 

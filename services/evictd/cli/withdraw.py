@@ -17,7 +17,7 @@ from evictd_schemas import EvictionRequest, topics
 @click.command("withdraw")
 @click.argument("name", required=False)
 @click.option("--ended", is_flag=True, help="Clear all own requests that have had their answer.")
-@reader_options
+@reader_options()
 def command(reader: Reader, name: str | None, *, ended: bool) -> None:
     """Take the request NAME back, and print its topic. An Eviction that nobody else wants ends.
 
