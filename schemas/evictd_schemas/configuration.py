@@ -179,6 +179,29 @@ class Budget(Section, frozen=True, kw_only=True):
     `minAvailable`."""
 
 
+class ConfiguredResponder(Section, frozen=True, kw_only=True):
+    """Something that is done for a workload before it is stopped: a command or a URL. `evictd
+    respond` runs all of them. Never configured by a label."""
+
+    name: str
+    """Its name in the chain, such as `acme.io/drain`; each name once."""
+    command: tuple[str, ...] = ()
+    """Program and arguments; no shell is put between. Either this or `webhook`."""
+    webhook: str | None = None
+    """URL that is asked by POST. Either this or `command`."""
+    timeout_seconds: float | None = None
+    """Seconds that one turn may take. Default 600."""
+    selector: Selector | None = None
+    """For which workloads it works besides those that name it; without labels, for all of them.
+    Default: only for those that name it."""
+    namespaces: tuple[str, ...] = ()
+    """Namespaces in which it works. Default: all of them."""
+    priority: int | None = None
+    """Greater gets its turn earlier; at least 1000. Default 10000."""
+    supports_dry_run: bool = False
+    """True: it is asked in dry runs as well, and told so. Default false."""
+
+
 class Configuration(NodeSettings, frozen=True, kw_only=True):
     """The whole file. A change needs a restart."""
 
@@ -210,5 +233,8 @@ class Configuration(NodeSettings, frozen=True, kw_only=True):
     """How many of a group of workloads have to stay whoever asks for one of them, except for node
     pressure, which ignores budgets and says so. Who is refused is asked again after 5 s, doubling
     to 10 min. Default: none."""
+    responders: tuple[ConfiguredResponder, ...] = ()
+    """Commands and URLs that get their turn before a workload is stopped; `evictd respond` runs
+    them. Default: none."""
     nodes: tuple[NodeOverride, ...] = ()
     """Exceptions for single nodes, the first match holds. Default: none."""

@@ -263,3 +263,23 @@ def test_a_login_of_its_own_is_all_that_a_responder_needs(tmp_path: Path, broker
             begin(play, author)
             author.let_go()
             play.await_state("web", DRAIN, "Completed")
+
+
+def test_what_the_configuration_names_is_run_by_one_process(tmp_path: Path, broker: Any) -> None:
+    move = "acme.io/move"
+    entries = [
+        {"name": DRAIN, "command": ["echo", "drained"], "selector": {}, "priority": 20000},
+        {"name": move, "command": ["echo", "moved"], "selector": {}},
+    ]
+    site = Site(folder=tmp_path, settings=settings(responders=entries), broker=broker.url)
+    with site.running("controller"):
+        play = Play(site)
+        with play.program(sys.executable, "-m", "evictd", "respond", "--node", DEMO) as process:
+            play.await_ready(DRAIN)
+            play.await_ready(move)
+            play.add("web")
+            play.ask("web")
+            play.await_state("web", NEXT, "Active")
+            assert play.entry("web", DRAIN)["message"] == "drained"
+            assert play.entry("web", move)["message"] == "moved"
+        assert process.returncode == 0

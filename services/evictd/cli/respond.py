@@ -1,4 +1,4 @@
-"""`evictd respond`: a command or a URL as a responder, with nothing to write but the command."""
+"""`evictd respond`: commands and URLs as responders, with nothing to write but the command."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,11 +14,12 @@ from evictd.responder import Responder
 from evictd.responder.command import TIMEOUT_SECONDS, Command
 from evictd.responder.serving import until_signal
 from evictd.responder.webhook import Webhook
+from evictd_schemas.configuration import ConfiguredResponder, Selector
 
 
 @click.command("respond")
 @config_option
-@click.option("--name", required=True, help="Its name in the chain, such as acme.io/drain.")
+@click.option("--name", help="Its name in the chain, such as acme.io/drain.")
 @click.option("--node", help="Whose workloads; + for every node. Default: this machine's.")
 @click.option("--broker", help="Broker, such as mqtt://user:password@127.0.0.1:1883.")
 @click.option(
@@ -35,9 +36,7 @@ from evictd.responder.webhook import Webhook
     "--timeout",
     "timeout_seconds",
     type=click.FloatRange(min=0, min_open=True),
-    default=TIMEOUT_SECONDS,
-    show_default=True,
-    help="Seconds that one turn may take.",
+    help=f"Seconds that one turn may take. Default: {TIMEOUT_SECONDS:g}.",
 )
 @click.option("--dry-run", "dry", is_flag=True, help="It is asked in dry runs as well.")
 @click.option("--webhook", "url", help="POST to this URL instead of running a command.")
@@ -45,13 +44,13 @@ from evictd.responder.webhook import Webhook
 def command(
     *,
     file: Path | None,
-    name: str,
+    name: str | None,
     node: str | None,
     broker: str | None,
     labels: Sequence[str],
     namespaces: Sequence[str],
     priority: int | None,
-    timeout_seconds: float,
+    timeout_seconds: float | None,
     url: str | None,
     command: Sequence[str],
     every: bool,
@@ -62,35 +61,55 @@ def command(
     Its exit ends the turn, and each line that it prints shows that it gets on. It finds the target
     and the reason in EVICTION_NAMESPACE, EVICTION_POD, EVICTION_UID, EVICTION_REASON,
     EVICTION_SIGNAL and others; docs/responders.md has them all. A turn that is over ends the
-    command with SIGTERM.
+    command with SIGTERM. Without --name, all that the configuration has under `responders:` are
+    run.
 
     Example: evictd respond --name acme.io/drain -- sh -c 'docker exec "$EVICTION_POD" save'
     """
-    part = _part(command, url, timeout_seconds)
     configuration = loaded(file, broker=broker).configuration
-    responder = Responder(
-        name=name,
+    entries = configuration.responders
+    if name is not None:
+        one = ConfiguredResponder(
+            name=name,
+            command=tuple(command),
+            webhook=url,
+            timeout_seconds=timeout_seconds,
+            selector=_selector(labels, every=every),
+            namespaces=tuple(namespaces),
+            priority=priority,
+            supports_dry_run=dry,
+        )
+        entries = (one,)
+    elif command or url or not entries:
+        raise click.UsageError("give --name and -- COMMAND..., or `responders:` in a configuration")
+    found = [_responder(entry) for entry in entries]
+    where = operator_address(configuration)
+    asyncio.run(until_signal(found, where, node or home_node(configuration)))
+
+
+def _responder(entry: ConfiguredResponder) -> Responder:
+    """Raises `InputError` for what no controller would take."""
+    if bool(entry.command) == (entry.webhook is not None):
+        raise click.UsageError("give either -- COMMAND... or --webhook URL")
+    seconds = entry.timeout_seconds or TIMEOUT_SECONDS
+    part: Command | Webhook = Command(entry.command, timeout_seconds=seconds)
+    if entry.webhook is not None:
+        part = Webhook(entry.webhook, timeout_seconds=seconds)
+    return Responder(
+        name=entry.name,
         respond=part.respond,
         restore=part.restore,
-        priority=priority,
-        selector={} if every else _selector(labels),
-        namespaces=tuple(namespaces),
-        supports_dry_run=dry,
+        priority=entry.priority,
+        selector=None if entry.selector is None else entry.selector.match_labels,
+        namespaces=entry.namespaces,
+        supports_dry_run=entry.supports_dry_run,
     )
-    where = operator_address(configuration)
-    asyncio.run(until_signal(responder, where, node or home_node(configuration)))
 
 
-def _part(command: Sequence[str], url: str | None, timeout_seconds: float) -> Command | Webhook:
-    if bool(command) == (url is not None):
-        raise click.UsageError("give either -- COMMAND... or --webhook URL")
-    if url is not None:
-        return Webhook(url, timeout_seconds=timeout_seconds)
-    return Command(command, timeout_seconds=timeout_seconds)
-
-
-def _selector(labels: Sequence[str]) -> dict[str, str] | None:
+def _selector(labels: Sequence[str], *, every: bool) -> Selector | None:
     for label in labels:
         if "=" not in label:
             raise click.BadParameter(f"{label!r} is not LABEL=VALUE", param_hint="--select")
-    return dict(label.split("=", 1) for label in labels) or None
+    if every or labels:
+        return Selector(match_labels=dict(label.split("=", 1) for label in labels))
+    return None

@@ -14,7 +14,6 @@ from functools import partial
 
 import anyio
 import structlog
-from anyio.abc import TaskGroup
 
 from evictd.core.errors import EvictdError
 from evictd.responder.author import Responder
@@ -45,7 +44,7 @@ def run(responder: Responder, broker: str | Address, node: str = EVERY_NODE) -> 
     """`serve` until SIGTERM or SIGINT, as a program of its own with a log on stderr. An error ends
     the program with its own exit code: 9 where a newer process has taken over."""
     try:
-        anyio.run(until_signal, responder, broker, node)
+        anyio.run(until_signal, (responder,), broker, node)
     except EvictdError as error:
         sys.stderr.write(f"{responder.name}: {error}\n")
         sys.exit(error.exit_code)
@@ -66,20 +65,19 @@ async def serve(responder: Responder, broker: str | Address, node: str = EVERY_N
             await _serve_one(responder, where, node)
 
 
-async def until_signal(responder: Responder, broker: str | Address, node: str) -> None:
-    """`serve` until SIGTERM or SIGINT. Raises what it raises."""
-    logs.configure(worker=responder.name, node=node)
+async def until_signal(
+    responders: Sequence[Responder], broker: str | Address, node: str = EVERY_NODE
+) -> None:
+    """`serve` each until SIGTERM or SIGINT. Raises what it raises."""
+    logs.configure(worker=" ".join(responder.name for responder in responders), node=node)
     with _plainly():
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_cancel_at_signal, tasks)
-            await serve(responder, broker, node)
-
-
-async def _cancel_at_signal(tasks: TaskGroup) -> None:
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async for _ in signals:
-            tasks.cancel_scope.cancel()
-            return
+            for responder in responders:
+                tasks.start_soon(serve, responder, broker, node)
+            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+                async for _ in signals:
+                    tasks.cancel_scope.cancel()
+                    return
 
 
 async def _serve_one(responder: Responder, where: Address, node: str) -> None:

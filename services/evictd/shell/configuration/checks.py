@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from evictd.core.admission.objects import declared_problems
-from evictd.shell.configuration import budgets, cautions
+from evictd.shell.configuration import budgets, cautions, responders
 from evictd.shell.configuration.defaults import OWNED, over
 from evictd.shell.configuration.lines import (
     bytes_of,
@@ -80,6 +80,7 @@ def _errors(configuration: Configuration) -> Iterator[Note]:
     yield from _names(configuration)
     yield from _sources(configuration.sources)
     yield from budgets.problems(configuration)
+    yield from responders.problems(configuration)
     for base, settings in _scopes(configuration):
         for path, text in _node(settings):
             yield given_at(configuration, base, path), text

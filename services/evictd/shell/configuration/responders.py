@@ -1,0 +1,53 @@
+"""The configuration's `responders:`: what they must say."""
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from evictd.core.admission.messages import registration_problems
+from evictd.shell.configuration.problems import KeyPath
+from evictd_schemas import LabelSelector, Registration
+from evictd_schemas.configuration import Configuration, ConfiguredResponder
+
+RESPONDERS_MAX = 100
+"""Each has a connection of its own."""
+
+Note = tuple[KeyPath, str]
+
+
+def problems(configuration: Configuration) -> Iterator[Note]:
+    """What no responder can mean."""
+    if len(configuration.responders) > RESPONDERS_MAX:
+        yield ("responders",), f"more than {RESPONDERS_MAX} entries"
+    first: dict[str, int] = {}
+    for index, written in enumerate(configuration.responders):
+        place = ("responders", index)
+        if (known := first.setdefault(written.name, index)) != index:
+            yield (*place, "name"), f"{written.name!r} is the name of responders[{known}]"
+        for key, text in _entry(written):
+            yield (*place, *key), text
+
+
+def registration(written: ConfiguredResponder) -> Registration:
+    """What it says of itself on the bus, as far as the configuration tells."""
+    labels = {} if written.selector is None else written.selector.match_labels
+    return Registration(
+        status="ready",
+        priority=written.priority,
+        selector=LabelSelector(match_labels=labels),
+        namespaces=written.namespaces,
+        supports_dry_run=written.supports_dry_run,
+    )
+
+
+def _entry(written: ConfiguredResponder) -> Iterator[Note]:
+    for problem in registration_problems(written.name, registration(written)):
+        key = {"topic": "name", "selector.matchLabels": "selector"}.get(
+            problem.field, problem.field
+        )
+        yield (key,), problem.reason
+    if bool(written.command) == (written.webhook is not None):
+        yield (), "needs either command or webhook, and not both"
+    if written.webhook is not None and urlsplit(written.webhook).scheme not in ("http", "https"):
+        yield ("webhook",), f"{written.webhook!r} begins with neither http:// nor https://"
+    if written.timeout_seconds is not None and written.timeout_seconds <= 0:
+        yield ("timeoutSeconds",), "must be more than 0"

@@ -1,0 +1,51 @@
+"""`evictd respond` says what it lacks before it connects."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from evictd.core.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((), "give --name and -- COMMAND..."),
+        (("--", "true"), "give --name and -- COMMAND..."),
+        (("--name", "acme.io/x"), "give either -- COMMAND... or --webhook URL"),
+        (("--name", "acme.io/x", "--webhook", "http://x", "--", "true"), "give either"),
+        (("--name", "acme.io/x", "--select", "drain", "--", "true"), "is not LABEL=VALUE"),
+        (("--name", "acme.io/x", "--timeout", "0", "--", "true"), "is not in the range"),
+    ],
+)
+def test_a_mistake_is_told_with_its_remedy(
+    run: Callable[..., Result], arguments: tuple[str, ...], expected: str
+) -> None:
+    result = run("respond", *arguments)
+    assert result.exit_code == 2
+    assert expected in result.output
+
+
+def test_a_name_that_no_controller_would_take_is_refused(run: Callable[..., Result]) -> None:
+    result = run("respond", "--name", "drain", "--", "true")
+    assert isinstance(result.exception, InputError)
+    assert "no domain-prefixed name such as acme.io/drain" in str(result.exception)
+
+
+def test_options_of_the_command_are_the_commands(
+    run: Callable[..., Result], monkeypatch: Any, tmp_path: Path
+) -> None:
+    """Everything after -- belongs to it."""
+    found: list[Any] = []
+
+    async def nothing(responders: Any, where: Any, node: str) -> None:
+        found.extend((responders[0].respond.__self__._command, where.port, node))
+
+    monkeypatch.setattr("evictd.cli.respond.until_signal", nothing)
+    options = ("--broker", "mqtt://127.0.0.1:9999", "--node", "edge-7", "--name", "acme.io/x")
+    result = run("respond", *options, "--", "save", "--name", "--all", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert found == [("save", "--name", "--all", str(tmp_path)), 9999, "edge-7"]
