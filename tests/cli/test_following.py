@@ -7,6 +7,7 @@ import pytest
 from tests.cli.bus import DRAIN, EVICTED, NODE, NOW, REFERENCE, Stage, condition, failed
 
 from evictd.cli.following import Asked, Follower, progress_text
+from evictd.cli.request import CLEARED_SECONDS, clear_former
 from evictd_schemas import topics
 
 PENDING = (condition("Failed", "False"), condition("TargetEvicted", "False"))
@@ -126,3 +127,39 @@ def test_it_is_told_who_is_at_work_since_when_and_until_when() -> None:
     stage.evict(type="SoftWithDeadline", deadlineTime="2026-11-30T08:10:30Z")
     text = progress_text(status, asked().eviction(stage.mirror), NOW)
     assert text.endswith("stopped at latest in 30s")
+
+
+@pytest.mark.looptime
+async def test_a_former_request_that_had_its_answer_makes_room_for_a_new_one() -> None:
+    stage = Stage()
+    stage.request()
+    stage.answer(*failed("DryRun", "would have stopped shop/web"))
+    follower = Follower(stage.mirror, asked())
+    levels = asked().levels
+    asyncio.get_running_loop().call_later(
+        1, lambda: stage.say(topics.REQUEST_STATUS, None, **levels)
+    )
+    await clear_former(stage.mirror, asked(), follower)
+    assert asyncio.get_running_loop().time() == 1
+    assert stage.mirror.objects(topics.REQUEST) == []
+    await follower.close()
+
+
+@pytest.mark.looptime
+async def test_a_controller_that_is_silent_does_not_hold_a_new_request_up_for_long() -> None:
+    stage = Stage()
+    stage.answer(*EVICTED)
+    follower = Follower(stage.mirror, asked())
+    await clear_former(stage.mirror, asked(), follower)
+    assert asyncio.get_running_loop().time() == CLEARED_SECONDS
+    await follower.close()
+
+
+async def test_a_request_that_is_still_at_work_stays_to_be_tightened() -> None:
+    stage = Stage()
+    stage.request()
+    stage.answer(*PENDING)
+    follower = Follower(stage.mirror, asked())
+    await clear_former(stage.mirror, asked(), follower)
+    assert len(stage.mirror.objects(topics.REQUEST)) == 1
+    await follower.close()
