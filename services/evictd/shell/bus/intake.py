@@ -88,6 +88,9 @@ class Intake:
             self._ledger.confirm(topic, payload)
         if topic in self._router.own:
             self._take_own(place, topic, payload, listed=listed)
+        elif payload and not listed and self._is_ours_alone(place):
+            self._judged(Delivery(topic=topic, payload=payload))
+            self._router.publish(topic, b"", retain=True)
         else:
             self._hand_over(place, topic, payload, listed=listed)
 
@@ -117,6 +120,14 @@ class Intake:
             if topic not in self._router.own
             and any(topics.matches(wanted, topic) for wanted in filters)
         ]
+
+    def _is_ours_alone(self, place: Place[Any]) -> bool:
+        """Whether nobody but this process writes such a topic, so that what stands there and is not
+        ours is a stranger's. An observation may be told by hand."""
+        if self._presence is None or place.kind is topics.OBSERVATION:
+            return False
+        member = self._presence.member
+        return place.node == member.node and place.kind.writer in member.roles
 
     def _hand_over(self, place: Place[Any], topic: str, payload: bytes, *, listed: bool) -> None:
         self._unconfirmed.discard(topic)
