@@ -18,6 +18,7 @@ import pytest
 if (root := str(Path(__file__).parents[2])) not in sys.path:
     sys.path.insert(0, root)
 
+from tests.integration.kernel import PARENT, Kernel, kernel
 from tests.integration.processes import HOME, PATIENCE_SECONDS, Site, until
 from tests.integration.stories.conftest import DEMO, Hand, pod, settings, uid
 
@@ -252,3 +253,35 @@ def test_after_the_end_the_machine_still_tells(tmp_path: Path) -> None:
     reading = person.types("get", "nodes", "--timeout", "0.5")
     assert reading.returncode == 5
     assert "no broker at mqtt://127.0.0.1:" in reading.stderr
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Kernel]:
+    """Real workloads, and what the kernel says of them."""
+    with kernel(tmp_path) as made:
+        yield made
+
+
+@pytest.mark.parametrize("mode", ["act", "observe"])
+def test_a_real_workload_is_stopped_only_where_the_node_acts(
+    mode: str, machine: Kernel, tmp_path: Path
+) -> None:
+    told = settings(mode=mode, profile="kubelet", sources=machine.sources)
+    site = Site(folder=tmp_path, settings=told)
+    web = machine.start("web")
+    with site.running("up"):
+        person = Person(site)
+        until("it is observed", lambda: "web" in person.types("get", "workloads").stdout)
+        ended = person.types("request", "web", "--wait", "--timeout", "15", "--reason", "moving")
+        if mode == "observe":
+            assert ended.returncode == 1
+            assert ended.stderr.splitlines()[-1].endswith("mode is observe")
+            assert web.lives
+            return
+        assert ended.returncode == 0, ended.stderr
+        assert (web.lives, web.signals) == (False, 1)
+        status = person.types("status").stdout
+        assert f"down:        {PARENT}/web for " in status, status
+        (past,) = person.reads("history", "--evicted")
+        assert past["status"]["targetResponders"][-1]["state"] == "Completed"
+        assert past["status"]["requesters"][0]["name"] == "evictd.io/cli"
