@@ -111,6 +111,38 @@ def test_a_process_that_is_started_again_in_time_goes_on(tmp_path: Path, broker:
             assert completions(play) == 1
 
 
+def test_a_controller_that_is_killed_disturbs_no_work(tmp_path: Path, broker: Any) -> None:
+    with playing(tmp_path, broker) as play:
+        author = Author(play, tmp_path, broker)
+        with author.running():
+            begin(play, author)
+            play.site.kill("controller")
+            play.site.start("controller")
+            play.site.await_ready("controller")
+            author.let_go()
+            play.await_state("web", DRAIN, "Completed")
+            assert author.story == ["begin web", "end web"]
+
+
+def test_what_was_completed_while_nobody_listened_is_not_done_again(
+    tmp_path: Path, broker: Any
+) -> None:
+    """Not by the next process either: the report of the one that is gone is on the bus."""
+    with playing(tmp_path, broker) as play:
+        author = Author(play, tmp_path, broker)
+        with author.running():
+            begin(play, author)
+            play.site.kill("controller")
+            author.let_go()
+            until("it is reported", lambda: completions(play) == 1)
+        with author.running():
+            until("it is there again", lambda: play.registration(DRAIN)["status"] == "ready")
+            play.site.start("controller")
+            play.await_state("web", DRAIN, "Completed")
+            assert author.story == ["begin web", "end web"]
+            assert completions(play) == 1
+
+
 def test_a_broker_that_is_killed_and_comes_back_empty_disturbs_no_work(
     tmp_path: Path, broker: Any
 ) -> None:
