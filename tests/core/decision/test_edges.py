@@ -338,3 +338,34 @@ def test_readings_of_nothing_at_all_are_told_as_nothing() -> None:
     assert reading.available == 0
     assert view.decision is not None
     assert "memory.available is 0 bytes, below" in view.decision.reason
+
+
+def test_one_that_has_to_wait_longer_holds_up_nobody() -> None:
+    stage = household()
+    stage.pod("web", uid=uid_of("web 1"))
+    stage.calm()
+    stage.fell("web", life=1)
+    stage.status(stage.calm().orders[0], "Finished")
+    stage.pod("web", uid=uid_of("web 2"))
+    stage.calm(after=30)
+    stage.fell("db")
+    stage.seconds += 1
+    stage.fell("web", life=2)
+    assert names(stage.calm()) == ["db"], "web fell last, and waits a minute for falling again"
+
+
+def test_a_ring_that_is_not_its_own_is_a_reason_to_wait_and_no_endless_search() -> None:
+    stage = household()
+    for name, needed in (("b", "c"), ("c", "b"), ("a", "b")):
+        stage.seconds += 1
+        stage.fell(name, depends_on=(f"shop/{needed}",))
+    assert names(stage.calm()) in (["b"], ["c"])
+
+
+def test_room_is_asked_of_the_allocatable_memory_as_well() -> None:
+    stage = household("memory.available<1Gi", "allocatableMemory.available<1Gi")
+    stage.fell("web", used="1Gi")
+    tight = {"allocatableMemory.available": "2Gi"}
+    assert not stage.observe("8Gi", signals=tight).orders
+    roomy = {"allocatableMemory.available": "3Gi"}
+    assert names(stage.observe("8Gi", signals=roomy)) == ["web"]
