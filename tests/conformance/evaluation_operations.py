@@ -11,9 +11,9 @@ from tests.conformance.signals_operations import (
     time_of,
 )
 
-from evictd.core.decision.pods import critical, qos_class
 from evictd.core.evaluation import timing
 from evictd.core.pod_admission import REFUSED, admits
+from evictd.core.pods import critical, qos_class
 from evictd.core.signals.names import ConditionType
 from evictd_schemas import Moment
 

@@ -22,9 +22,9 @@ from evictd.cli.past import journal_of, told_events
 from evictd.cli.reading import Reader, reader_options, run, the_one, utc_now
 from evictd.cli.tables import NOTHING, ago, aligned, due, listed
 from evictd.client import Found, Mirror
-from evictd.core.decision.wording import name_text
 from evictd.core.protocol.chain import entry_of, ordered
 from evictd.core.signals.names import MEMORY_AVAILABLE
+from evictd.core.wording import name_text
 from evictd_schemas import (
     Condition,
     Eviction,

@@ -8,7 +8,7 @@ import click
 from evictd.cli.rank import situation_text
 from evictd.cli.situation import NotFoundError, checked_signal, situation, situation_options
 from evictd.core.decision.explanation import Explanation, Situation, changes, explained
-from evictd.core.decision.wording import name_text
+from evictd.core.wording import name_text
 
 NAMES_MAX = 20
 """Names told to somebody who mistyped one."""

@@ -9,8 +9,9 @@ import msgspec
 from evictd.cli.eviction_tables import document, end_time
 from evictd.cli.tables import NOTHING, Item, ago, listed
 from evictd.client import Found, Mirror
-from evictd.core.decision.wording import name_text, rounded_text
-from evictd.core.signals.names import MEMORY_AVAILABLE, SIGNALS, STALL_SIGNALS
+from evictd.core.signals.amounts import reading_text
+from evictd.core.signals.names import MEMORY_AVAILABLE, SIGNALS
+from evictd.core.wording import name_text
 from evictd_schemas import (
     Number,
     Observation,
@@ -41,9 +42,7 @@ TRUE = "True"
 
 def amount_text(signal: str, amount: Number | None) -> str:
     """An amount of a signal for people."""
-    if amount is None:
-        return NOTHING
-    return f"{amount:g}" if signal in STALL_SIGNALS else rounded_text(signal, amount)
+    return NOTHING if amount is None else reading_text(signal, amount)
 
 
 def signals(mirror: Mirror, now: datetime) -> Iterator[Item]:

@@ -11,9 +11,9 @@ from evictd.cli.describe import observed_pod
 from evictd.cli.reading import Reader, reader_options, run
 from evictd.cli.tables import NOTHING, Output, age, aligned, output_option
 from evictd.client import Mirror
-from evictd.core.decision.wording import name_text
 from evictd.core.protocol.foresight import Foresight, Turn, foreseen
 from evictd.core.protocol.policy import EVICTD
+from evictd.core.wording import name_text
 from evictd_schemas import Pod, Registration, topics
 
 HEAD = ("", "RESPONDER", "PRIORITY", "KNOWN BY", "MUST BEGIN WITHIN", "MAY BE SILENT FOR")

@@ -9,7 +9,8 @@ import msgspec
 from evictd.cli.situation import checked_signal, situation, situation_options
 from evictd.core.decision.candidates import Verdict, may_go, victim
 from evictd.core.decision.explanation import Explanation, Situation, explained
-from evictd.core.decision.wording import name_text, reading_text, rounded_text
+from evictd.core.signals.amounts import reading_text, rounded_text
+from evictd.core.wording import name_text
 from evictd_schemas import Number, RankedPod
 
 NOTHING = "-"

@@ -17,11 +17,11 @@ from evictd.client import Mirror
 from evictd.core.decision import Judged, Plan
 from evictd.core.decision.candidates import Verdict
 from evictd.core.decision.explanation import Situation, explained
-from evictd.core.decision.wording import name_text
 from evictd.core.errors import PeerError
 from evictd.core.moments import Now
 from evictd.core.protocol.chain import active
 from evictd.core.rules import Mode
+from evictd.core.wording import name_text
 from evictd.shell.configuration import rules_of
 from evictd_schemas import RankedPod, topics
 from evictd_schemas.configuration import Configuration

@@ -13,7 +13,6 @@ from anyio.abc import TaskGroup
 from msgspec import structs
 
 from evictd.core.admission import names
-from evictd.core.decision.pods import reference
 from evictd.core.duty import (
     Assigned,
     Duty,
@@ -30,6 +29,7 @@ from evictd.core.duty import (
 )
 from evictd.core.effects import Stop, Tick
 from evictd.core.moments import Now
+from evictd.core.pods import reference
 from evictd.core.problems import Problem
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
 from evictd.responder.errands import Errands

@@ -5,7 +5,7 @@ from uuid import UUID, uuid5
 
 import msgspec
 
-from evictd.core.decision.wording import name_text
+from evictd.core.wording import name_text
 from evictd.runtimes.settings import SettingsFor, configured
 from evictd.simulation.scenario import PodEntry, PodForm
 from evictd_schemas import Pod, PodReference

@@ -9,11 +9,11 @@ from functools import partial
 
 from evictd.core.cleanup import wait_seconds
 from evictd.core.decision import Wished
-from evictd.core.decision.pods import critical, qos_class
 from evictd.core.effects import BusEffect, Emit, Publish, Tick, WakeAt
 from evictd.core.moments import Now
 from evictd.core.observations import problems
 from evictd.core.pod_admission import admits
+from evictd.core.pods import critical, qos_class
 from evictd.core.signals.names import ConditionType
 from evictd.shell.configuration import ConfigurationError, Problem
 from evictd.simulation.cast import Cast, name_of, pod_of

@@ -7,8 +7,8 @@ import msgspec
 
 from evictd.core.decision.candidates import Verdict
 from evictd.core.decision.report import Action
-from evictd.core.decision.wording import reading_text
 from evictd.core.rules import Rules
+from evictd.core.signals.amounts import reading_text
 from evictd.core.signals.names import SIGNALS
 from evictd.core.signals.quantities import Format, canonical
 from evictd.simulation.cast import name_of

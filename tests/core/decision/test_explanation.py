@@ -78,6 +78,8 @@ def test_every_change_is_true(specs: list[dict[str, object]], kubelet: bool) -> 
          "priority 1 of shop/a is lower than 2 of shop/b"),
         (True, {"uses": "2Gi"}, {"uses": "1Gi"},
          "usage less request is 2Gi for shop/a, 1Gi for shop/b"),
+        (True, {"uses": "1Gi", "asks": "2Gi"}, {"uses": "1Gi", "asks": "3Gi"},
+         "usage less request is -1Gi for shop/a, -2Gi for shop/b"),
         (True, {"uses": None}, {"uses": "1Gi"}, "shop/a has no statistics"),
         (False, {"uses": "1Gi"}, {"uses": None}, "shop/a is measured, shop/b is not"),
         (False, {"uses": "2Gi"}, {"uses": "1Gi"},

@@ -150,7 +150,7 @@ def test_the_condition_tells_the_figures() -> None:
         pressure = node.observe(2, memory=amount)
     assert pressure is not None
     assert pressure.conditions[0].message == (
-        "memory.available is 4608Mi, below the soft threshold 5Gi; it falls by 128Mi a second and "
+        "memory.available is 4.5Gi, below the soft threshold 5Gi; it falls by 128Mi a second and "
         "would be below the hard threshold 3.5Gi in 8 s: the 13 s left of the grace are not waited "
         "for"
     )

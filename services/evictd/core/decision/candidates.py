@@ -8,11 +8,12 @@ from enum import StrEnum
 from msgspec import structs
 
 from evictd.core.decision.plan import Plan
-from evictd.core.decision.pods import critical, reference
 from evictd.core.decision.ranking import Place
-from evictd.core.decision.wording import name_text, rounded_text
 from evictd.core.moments import Now
+from evictd.core.pods import critical, reference
 from evictd.core.rules import Candidates, Rules
+from evictd.core.signals.amounts import rounded_text
+from evictd.core.wording import name_text
 from evictd_schemas import Pod, RankedPod, Wish
 
 HOLD = "Hold"

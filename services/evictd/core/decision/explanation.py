@@ -14,15 +14,16 @@ from evictd.core.decision.candidates import Verdict, may_go, victim
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.passes import ranked, spares
 from evictd.core.decision.plan import Plan
-from evictd.core.decision.pods import MEMORY, STORAGE, priority
 from evictd.core.decision.ranking import Comparator, Place, comparators, rank
 from evictd.core.decision.scene import Scene
 from evictd.core.decision.shortage import by_urgency
-from evictd.core.decision.wording import name_text, rounded_text
 from evictd.core.moments import Now
+from evictd.core.pods import MEMORY, STORAGE, priority
 from evictd.core.rules import Rules
+from evictd.core.signals.amounts import rounded_text
 from evictd.core.signals.names import MEMORY_AVAILABLE, Resource, resource_of
 from evictd.core.signals.thresholds import LESS_THAN
+from evictd.core.wording import name_text
 from evictd_schemas import Layout, Pod, RankedPod, ThresholdStatus
 
 PRIORITY_MIN, PRIORITY_MAX = -(2**31), 2**31 - 1

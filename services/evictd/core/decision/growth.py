@@ -19,7 +19,6 @@ WINDOW_SECONDS = 60.0
 are up to a minute old."""
 EXPLAINED_SHARE = 0.5
 """Of the loss; who grew by less is not why the disk is filling up."""
-DISK = frozenset({Resource.EPHEMERAL_STORAGE, Resource.INODES})
 
 _WRITTEN = frozenset({DiskPart.ROOT, DiskPart.LOGS})
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
-from evictd.core.decision.pods import STORAGE, storage_limit
-from evictd.core.decision.wording import bytes_text
+from evictd.core.pods import STORAGE, storage_limit
+from evictd.core.signals.amounts import bytes_text
 from evictd_schemas import ContainerStatistics, Layout, Pod
 
 EMPTY_DIR_LIMIT = "emptydirfs.limit"

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from evictd.core.decision.pods import MEMORY, container_request
-from evictd.core.decision.wording import amount_text, bytes_text, line_text
+from evictd.core.pods import MEMORY, container_request
+from evictd.core.signals.amounts import bytes_text, exact_text
 from evictd.core.signals.names import Resource, resource_of
+from evictd.core.wording import line_text
 from evictd_schemas import ContainerStatistics, Number, Pod, Reason, ThresholdStatus
 
 OFFENDING_CONTAINERS = "offending_containers"
@@ -47,7 +48,7 @@ def _line(resource: Resource, fresh: Sequence[ThresholdStatus]) -> str:
     """Quotes the first fresh threshold of the resource that has an observation."""
     for threshold in fresh:
         if resource_of(threshold.signal) is resource and threshold.available is not None:
-            available = amount_text(threshold.signal, threshold.available)
+            available = exact_text(threshold.signal, threshold.available)
             return f"Threshold quantity: {line_text(threshold)}, available: {available}. "
     return ""
 

@@ -13,7 +13,6 @@ from evictd.core.decision.candidates import Verdict, evictable, may_go, rows, vi
 from evictd.core.decision.limits import Offence, offences
 from evictd.core.decision.message import pressure_reason
 from evictd.core.decision.plan import OwnRequest, Plan, Reclaiming
-from evictd.core.decision.pods import priority, reference
 from evictd.core.decision.ranking import rank
 from evictd.core.decision.report import Action
 from evictd.core.decision.requests import (
@@ -24,11 +23,13 @@ from evictd.core.decision.requests import (
 from evictd.core.decision.scene import Scene
 from evictd.core.decision.shortage import acting_threshold, by_urgency, hard
 from evictd.core.decision.waiting import wait_reason
-from evictd.core.decision.wording import name_text, rounded_text
 from evictd.core.effects import BusEffect, WakeAt
 from evictd.core.moments import moment
+from evictd.core.pods import priority, reference
 from evictd.core.rules import Mode, Rules
-from evictd.core.signals.names import resource_of
+from evictd.core.signals.amounts import rounded_text
+from evictd.core.signals.names import DISK, resource_of
+from evictd.core.wording import below, name_text
 from evictd_schemas import Pod, RankedPod, ThresholdStatus
 
 Step: TypeAlias = tuple[Plan, tuple[BusEffect, ...]]
@@ -117,7 +118,7 @@ def ranked(scene: Scene, plan: Plan, acting: ThresholdStatus) -> tuple[RankedPod
 def spares(rules: Rules, signal: str) -> bool:
     """Whether only the one workload that is filling the disk may be stopped for this signal.
     [design, profile host]"""
-    return rules.profile.stop_one_growing_writer and resource_of(signal) in growth.DISK
+    return rules.profile.stop_one_growing_writer and resource_of(signal) in DISK
 
 
 def evict(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
@@ -128,7 +129,7 @@ def evict(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
         why = _why_nobody(scene, plan, acting, ranking)
         return _nothing_left(scene, plan, acting, ranking, why)
     pod = next(pod for pod in scene.active_pods if pod.uid == row.pod.uid)
-    reason = f"{report.below(acting)}: {name_text(pod)} {row.why}"
+    reason = f"{below(acting)}: {name_text(pod)} {row.why}"
     plan = structs.replace(plan, exhausted=_without(plan.exhausted, acting.signal))
     if scene.rules.mode is Mode.OBSERVE:
         return _evicting(scene, plan, acting, ranking, f"{reason}; mode is observe")
@@ -176,7 +177,7 @@ def _relieve_unless_new(scene: Scene, plan: Plan, acting: ThresholdStatus) -> St
     rest_seconds = plan.warned.get(acting.signal, 0.0) - scene.now.boot_seconds
     if rest_seconds <= 0:
         return _relieve(scene, plan, acting)
-    reason = f"{report.below(acting)} already when acting began: acting in {rest_seconds:.0f} s"
+    reason = f"{below(acting)} already when acting began: acting in {rest_seconds:.0f} s"
     return _wait(scene, plan, acting, reason)
 
 
@@ -226,7 +227,7 @@ def _reclaiming(
         scene.given,
         scene.now,
         action=Action.RECLAIM,
-        reason=f"{report.below(acting)}: reclaiming {' and '.join(steps)} first",
+        reason=f"{below(acting)}: reclaiming {' and '.join(steps)} first",
         signal=acting.signal,
         is_hard=hard(acting),
         ranking=ranked(scene, plan, acting),
@@ -282,7 +283,7 @@ def _nothing_left(
     known = acting.signal in plan.exhausted
     exhausted = {**plan.exhausted, acting.signal: scene.now.boot_seconds}
     plan = structs.replace(plan, exhausted=exhausted)
-    plan, effects = _wait(scene, plan, acting, f"{report.below(acting)}, and {why}")
+    plan, effects = _wait(scene, plan, acting, f"{below(acting)}, and {why}")
     if known:
         return plan, effects
     event = report.nothing_left(scene.rules, scene.given, acting, ranking, why=why, now=scene.now)

@@ -10,7 +10,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from evictd.core.decision import usage
-from evictd.core.decision.pods import MEMORY, STORAGE, effective_request, priority
+from evictd.core.pods import MEMORY, STORAGE, effective_request, priority
 from evictd.core.rules import Profile
 from evictd.core.signals.layouts import DiskPart, parts_measured
 from evictd.core.signals.names import Resource, resource_of

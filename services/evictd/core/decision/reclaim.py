@@ -13,7 +13,7 @@ from evictd.core.moments import same_boot
 from evictd.core.rules import Mode, Rules
 from evictd.core.signals import percentages, quantities
 from evictd.core.signals.layouts import reclaim_steps
-from evictd.core.signals.names import Resource, resource_of
+from evictd.core.signals.names import DISK, resource_of
 from evictd_schemas import Layout, Order, OrderStatus, ThresholdStatus, topics
 
 ORDER_NAME = "reclaim"
@@ -27,13 +27,11 @@ RECHECK_SECONDS = 30.0
 FINISHED = "Finished"
 RUNNING = "Running"
 
-_DISK = frozenset({Resource.EPHEMERAL_STORAGE, Resource.INODES})
-
 
 def steps_for(rules: Rules, layout: Layout, signal: str) -> tuple[str, ...]:
     """What can be given back for this signal, in order."""
     if rules.reclaim_steps is not None:
-        return rules.reclaim_steps if resource_of(signal) in _DISK else ()
+        return rules.reclaim_steps if resource_of(signal) in DISK else ()
     return reclaim_steps(layout).get(signal, ())
 
 

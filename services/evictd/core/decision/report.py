@@ -8,12 +8,13 @@ from msgspec import structs, to_builtins
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.plan import Plan
 from evictd.core.decision.shortage import hard
-from evictd.core.decision.wording import line_text, name_text, reading_text, rounded_text
 from evictd.core.effects import Emit, Figures, Publish
 from evictd.core.events import emit
 from evictd.core.moments import Now, elapsed_seconds
 from evictd.core.rules import Mode, Rules
+from evictd.core.signals.amounts import rounded_text
 from evictd.core.signals.names import MEMORY_AVAILABLE, Resource, resource_of
+from evictd.core.wording import below, name_text
 from evictd_schemas import (
     Decision,
     OrderStatus,
@@ -101,15 +102,6 @@ def views_text(rules: Rules, given: Judged, signal: str | None) -> str:
     said = f"; of {MEMORY_AVAILABLE} {texts[0]} counts, {texts[1]} does not"
     cache = reading.views.get("mem_available", 0) - reading.views.get("working_set", 0)
     return f"{said}: {rounded_text(MEMORY_AVAILABLE, cache)} are file cache" if cache > 0 else said
-
-
-def below(threshold: ThresholdStatus) -> str:
-    """A met threshold, as a sentence without its end."""
-    if threshold.available is None:
-        return f"{threshold.signal} is below {line_text(threshold)}"
-    available = reading_text(threshold.signal, threshold.available)
-    kind = "hard" if hard(threshold) else "soft"
-    return f"{threshold.signal} is {available}, below the {kind} threshold {_line(threshold)}"
 
 
 def waiting_reason(pressure: Pressure) -> str:
@@ -289,14 +281,6 @@ def _transition(rules: Rules, given: Judged, acting: ThresholdStatus) -> str:
     if quiet and acting.first_observed is not None:
         return acting.first_observed.time.isoformat()
     return f"{given.pressure.epoch}|{given.pressure.sequence}"
-
-
-def _line(threshold: ThresholdStatus) -> str:
-    """The line as configured; a share with what it comes to."""
-    text = line_text(threshold)
-    if not threshold.value or threshold.value == text:
-        return text
-    return f"{threshold.value} ({reading_text(threshold.signal, threshold.quantity or 0)})"
 
 
 def _threshold_figures(threshold: ThresholdStatus) -> Figures:

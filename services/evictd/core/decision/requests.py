@@ -11,9 +11,9 @@ from evictd.core.decision.grace import pressure_grace_seconds
 from evictd.core.decision.inputs import Retained
 from evictd.core.decision.limits import Offence
 from evictd.core.decision.plan import EVICTION, HARD, SOFT, WITHDRAWN, OwnRequest
-from evictd.core.decision.pods import reference
 from evictd.core.effects import Publish
 from evictd.core.moments import Now
+from evictd.core.pods import reference
 from evictd.core.rules import Mode, Rules
 from evictd_schemas import (
     EvictionRequest,

@@ -14,11 +14,11 @@ from msgspec import structs
 
 from evictd.core.decision import report
 from evictd.core.decision.inputs import Judged
-from evictd.core.decision.pods import active
 from evictd.core.decision.reclaim import FINISHED, over
 from evictd.core.decision.returns import Absent, Falls, Returning, Returns
 from evictd.core.effects import BusEffect, Publish, Retract
 from evictd.core.moments import Now
+from evictd.core.pods import active
 from evictd.core.rules import Mode, Rules
 from evictd.core.signals.names import (
     ALLOCATABLE_MEMORY_AVAILABLE,

@@ -3,9 +3,9 @@
 from msgspec import Struct
 
 from evictd.core.decision.inputs import Judged
-from evictd.core.decision.pods import active
 from evictd.core.evaluation.judgement import unsupported
 from evictd.core.moments import Now
+from evictd.core.pods import active
 from evictd.core.rules import Rules
 from evictd_schemas import Layout, Pod, ThresholdStatus
 

@@ -5,9 +5,9 @@ from evictd.core.decision.plan import OwnRequest, Plan
 from evictd.core.decision.scene import Scene
 from evictd.core.decision.shortage import hard
 from evictd.core.decision.upkeep import stuck
-from evictd.core.decision.wording import name_text
 from evictd.core.moments import Now, elapsed_seconds, rebooted
 from evictd.core.signals.names import resource_of
+from evictd.core.wording import name_text
 from evictd_schemas import ThresholdStatus
 
 

@@ -8,9 +8,9 @@ from enum import StrEnum
 
 from msgspec import structs
 
-from evictd.core.decision.pods import active
 from evictd.core.duty.outcomes import StartOutcome, StartResult
 from evictd.core.duty.response import forbidden
+from evictd.core.pods import active
 from evictd.core.rules import Rules
 from evictd_schemas import (
     Moment,

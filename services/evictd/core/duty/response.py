@@ -12,7 +12,6 @@ from typing import assert_never
 
 from msgspec import structs
 
-from evictd.core.decision.pods import critical
 from evictd.core.duty import budgets
 from evictd.core.duty.imperative import (
     HEARTBEAT_SECONDS,
@@ -33,6 +32,7 @@ from evictd.core.duty.state import (
 )
 from evictd.core.effects import Publish, Retract, Stop, Tick, WakeAt
 from evictd.core.moments import Now
+from evictd.core.pods import critical
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
 from evictd.core.rules import Mode, Rules
 from evictd_schemas import Eviction, Pod, PodReference, Report, Stopped, topics

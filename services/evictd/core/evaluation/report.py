@@ -5,11 +5,9 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from fractions import Fraction
 
 import msgspec
 
-from evictd.core.decision.wording import rounded_text
 from evictd.core.effects import Emit
 from evictd.core.evaluation.cadence import SOONEST_SECONDS, next_observation_seconds
 from evictd.core.evaluation.judgement import Judgement, judge_of
@@ -19,18 +17,18 @@ from evictd.core.events import emit
 from evictd.core.moments import Now, moment
 from evictd.core.observations import sequence_of
 from evictd.core.rules import Rules
+from evictd.core.signals.amounts import reading_text
 from evictd.core.signals.names import SIGNALS, ConditionType, condition_of
 from evictd.core.signals.quantities import round_away
 from evictd.core.signals.thresholds import (
     Judge,
     Part,
     Threshold,
-    amount_text,
     value_text,
 )
+from evictd.core.wording import below, drawn
 from evictd_schemas import (
     NodeCondition,
-    Number,
     Observation,
     Pressure,
     SignalReading,
@@ -215,7 +213,7 @@ def _met_sentence(
 def _hurry(foresight: Foresight) -> str:
     """The figures behind a grace that is cut short."""
     hard = foresight.hard
-    fall = rounded_text(hard.signal, foresight.fall_per_second)
+    fall = reading_text(hard.signal, foresight.fall_per_second)
     return (
         f"it falls by {fall} a second and would be below the hard threshold"
         f" {value_text(hard.value, hard.signal)} in {foresight.seconds:.0f} s:"
@@ -224,14 +222,15 @@ def _hurry(foresight: Foresight) -> str:
 
 
 def _sentence(status: ThresholdStatus) -> str:
+    """What is crossed, or how far above its line it still has to get."""
+    if status.quantity is None or (status.available or 0) < status.quantity:
+        return below(status)
     kind = "hard" if status.grace_period_seconds == 0 else "soft"
-    available = reading_text(status.available or 0, status.signal)
-    if status.quantity is not None and (status.available or 0) >= status.quantity:
-        return (
-            f"{status.signal} is {available}, not yet beyond the {kind} threshold"
-            f" {status.value} by the minimum reclaim of {status.minimum_reclaim}"
-        )
-    return f"{status.signal} is {available}, below the {kind} threshold {status.value}"
+    return (
+        f"{status.signal} is {reading_text(status.signal, status.available or 0)}, not yet beyond"
+        f" the {kind} threshold {drawn(status)} by the minimum reclaim of"
+        f" {status.minimum_reclaim}"
+    )
 
 
 def _lingering(rules: Rules) -> str:
@@ -239,13 +238,6 @@ def _lingering(rules: Rules) -> str:
         "no threshold is met any more; the condition stays until that has lasted"
         f" {rules.transition_seconds:g} s"
     )
-
-
-def reading_text(available: Number, signal: str) -> str:
-    """A reading for people."""
-    if isinstance(available, float) and not available.is_integer():
-        return f"{available:g}"
-    return amount_text(Fraction(available), signal)
 
 
 def _status(rules: Rules, judgement: Judgement, threshold: Threshold) -> ThresholdStatus:

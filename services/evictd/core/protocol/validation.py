@@ -3,7 +3,7 @@
 Each gives the sentence of the first broken rule, or None. [eviction-request-api 5.2, 5.4: 2]
 """
 
-from evictd.core.decision import pods
+from evictd.core import pods
 from evictd.core.protocol import facts
 from evictd.core.protocol.policy import Policy
 from evictd_schemas import EvictionRequestSpec, Pod, Target

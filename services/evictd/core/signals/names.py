@@ -73,6 +73,10 @@ SIGNALS: Mapping[str, Signal] = {
 """Every signal that evictd knows. Names are case-sensitive."""
 
 KUBELET_SIGNALS = frozenset(name for name, signal in SIGNALS.items() if signal.upstream)
+BYTES = frozenset({Resource.MEMORY, Resource.EPHEMERAL_STORAGE})
+"""What is measured in bytes; the rest is counted."""
+DISK = frozenset({Resource.EPHEMERAL_STORAGE, Resource.INODES})
+"""What a file system runs out of."""
 STALL_SIGNALS = frozenset({PSI_MEMORY_SOME, PSI_MEMORY_FULL, PSI_IO_FULL})
 """Averages over the last seconds: after a gap they tell of the time before it."""
 
@@ -85,9 +89,7 @@ def resource_of(signal: str) -> Resource | None:
 
 def in_bytes(signal: str) -> bool:
     """Whether its amounts are bytes; the others are counts or, for stalls, per cent."""
-    if signal in STALL_SIGNALS:
-        return False
-    return resource_of(signal) in (Resource.MEMORY, Resource.EPHEMERAL_STORAGE)
+    return signal not in STALL_SIGNALS and resource_of(signal) in BYTES
 
 
 def condition_of(signal: str) -> ConditionType | None:

@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from evictd.core.signals.names import SIGNALS, Resource, in_bytes, resource_of
-from evictd.core.signals.quantities import Format, canonical
+from evictd.core.signals.amounts import exact_text
+from evictd.core.signals.names import SIGNALS, Resource, resource_of
 from evictd_schemas import Number, SignalReading
 
 LESS_THAN = "LessThan"
@@ -181,23 +181,17 @@ def value_identity(value: Value) -> Hashable:
 
 
 def value_text(value: Value, signal: str) -> str:
-    """A value as it is shown: as configured, else bytes with binary suffixes, counts with decimal
-    ones."""
+    """A value as it is shown: as configured, else as the kubelet writes such an amount."""
     if value.text:
         return value.text
     match value:
         case Amount(quantity=quantity):
-            return amount_text(quantity, signal)
+            return exact_text(signal, quantity)
         case Share(fraction=fraction):
             return f"{fraction * 100:g}%"
         case Largest(of=parts) | Smallest(of=parts):
             name = "max" if isinstance(value, Largest) else "min"
             return f"{name}({','.join(value_text(part, signal) for part in parts)})"
-
-
-def amount_text(amount: int | Fraction, signal: str) -> str:
-    """An amount in the unit of a signal. [kubelet-eviction 1.1, canonical text]"""
-    return canonical(amount, Format.BINARY if in_bytes(signal) else Format.DECIMAL)
 
 
 def merged(first: Sequence[Threshold], second: Sequence[Threshold]) -> tuple[Threshold, ...]:

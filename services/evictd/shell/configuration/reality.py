@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from evictd.core.decision.candidates import evictable
-from evictd.core.decision.wording import reading_text
 from evictd.core.evaluation.judgement import judge_of, readings_of, thresholds_shown
 from evictd.core.evaluation.watch import Watch
 from evictd.core.rules import Candidates, Mode, Rules
+from evictd.core.signals.amounts import drawn_text, reading_text
 from evictd.core.signals.names import MEMORY_AVAILABLE, SWAP_AVAILABLE
 from evictd.core.signals.threshold_settings import Fault, line_of, reclaim_of
 from evictd.core.signals.thresholds import Amount, Judge, Part, Readings, Share, Threshold, Value
@@ -53,7 +53,7 @@ def lines_here(rules: Rules, observation: Observation) -> Iterator[Line]:
             kind="hard" if threshold.hard else f"soft, {threshold.grace_seconds:g} s",
             amount=""
             if reading is None
-            else _amount_text(signal, judge.absolute(threshold.value, reading.capacity)),
+            else reading_text(signal, judge.absolute(threshold.value, reading.capacity)),
             capacity="" if reading is None else reading_text(signal, reading.capacity),
             left="" if reading is None else reading_text(signal, reading.available),
             state=_state(threshold, readings, judge),
@@ -102,7 +102,7 @@ def _line_remark(
         return NO_SWAP if signal == SWAP_AVAILABLE else ABSENT
     amount, capacity = judge.absolute(value, reading.capacity), reading.capacity
     whole = reading_text(signal, capacity)
-    shown = _shown(value.text, _amount_text(signal, amount))
+    shown = drawn_text(signal, value.text, amount)
     is_told = signal in COUNTED and amount > MANY
     if amount >= capacity and not is_told and not isinstance(value, Share):
         return f"{shown} is all of the {whole} there are here, or more: the line is met for ever"
@@ -132,7 +132,7 @@ def _soft_notes(
             line = judge.absolute(other.value, reading.capacity)
             is_above = judge.absolute(soft.value, reading.capacity) > line
             if not is_above and (not is_told or not isinstance(soft.value, Amount | Share)):
-                hard_line = _shown(other.value.text, _amount_text(soft.signal, line))
+                hard_line = drawn_text(soft.signal, other.value.text, line)
                 text = f"{soft.value.text} is not above {hard_line}, a hard line that acts first"
                 yield ("evictionSoft", soft.signal), text
 
@@ -196,13 +196,3 @@ def _state(threshold: Threshold, readings: Readings, judge: Judge) -> str:
     if threshold.any_of:
         conditions.append(any(judge.part_met(part, readings) for part in threshold.any_of))
     return f"{sum(conditions)} of {len(conditions)} met"
-
-
-def _shown(text: str, amount: str) -> str:
-    """A value as it was written, and what it comes to where that is something else."""
-    return text if text == amount.replace(",", "") else f"{text} ({amount})"
-
-
-def _amount_text(signal: str, amount: int | Fraction) -> str:
-    """A line in the unit of its signal; of a stall the per cent that have to be left."""
-    return reading_text(signal, float(amount) if isinstance(amount, Fraction) else amount)

@@ -1,0 +1,34 @@
+"""How workloads and crossed lines are told, in every message alike. [kubelet-eviction 9.3]"""
+
+from evictd.core.signals.amounts import bytes_text, drawn_text, reading_text
+from evictd.core.signals.quantities import QuantityError, parse
+from evictd_schemas import Pod, PodReference, ThresholdStatus
+
+
+def name_text(pod: Pod | PodReference) -> str:
+    """A workload as people name it."""
+    return f"{pod.namespace}/{pod.name}"
+
+
+def line_text(threshold: ThresholdStatus) -> str:
+    """The line as the kubelet tells it: a quantity as configured, else its absolute amount."""
+    try:
+        return parse(threshold.value).text
+    except QuantityError:
+        return bytes_text(threshold.quantity or 0)
+
+
+def below(threshold: ThresholdStatus) -> str:
+    """A met threshold, as a sentence without its end."""
+    if threshold.available is None:
+        return f"{threshold.signal} is below {line_text(threshold)}"
+    available = reading_text(threshold.signal, threshold.available)
+    kind = "hard" if threshold.grace_period_seconds == 0 else "soft"
+    return f"{threshold.signal} is {available}, below the {kind} threshold {drawn(threshold)}"
+
+
+def drawn(threshold: ThresholdStatus) -> str:
+    """The line for people, as configured and with what it comes to."""
+    if threshold.quantity is None:
+        return threshold.value
+    return drawn_text(threshold.signal, threshold.value, threshold.quantity)
