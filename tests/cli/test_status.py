@@ -21,7 +21,9 @@ from evictd_schemas.configuration import Configuration
 
 Run = Callable[..., Result]
 SHORT = "memory.available is 400Mi, below the hard threshold 500Mi"
-BY_ITSELF = "when the pressure is gone"
+BY_ITSELF = "when there is room again"
+LATER = "in 60s at the earliest"
+BY_HAND = "when somebody starts it"
 CONFIGURATION = Configuration(candidates="all", profile="kubelet")
 
 
@@ -77,13 +79,16 @@ def test_what_is_down_because_of_evictd_is_told_with_when_it_comes_back() -> Non
     stage.say(topics.STOPPED, stopped, namespace="shop", name="web")
     later = {**stopped, "nextTryTime": ago(-60)}
     stage.say(topics.STOPPED, later, namespace="shop", name="batch")
-    manual = {"uid": WEB, "time": ago(300), "restore": "never"}
+    manual = {**stopped, "restore": "manual"}
     stage.say(topics.STOPPED, manual, namespace="shop", name="once")
+    asked = {"uid": WEB, "time": ago(300)}
+    stage.say(topics.STOPPED, asked, namespace="shop", name="moved")
     down = [line for line in screen(stage) if line.startswith("down:")]
     assert down == [
-        "down:        shop/batch for 5m, short of memory.available; comes back: in 60s",
-        "down:        shop/once for 5m; comes back: never",
-        f"down:        shop/web for 5m, short of memory.available; comes back: {BY_ITSELF}",
+        f"down:        shop/batch for 5m, short of memory.available; comes back {LATER}",
+        "down:        shop/moved for 5m; comes back when somebody starts it",
+        f"down:        shop/once for 5m, short of memory.available; comes back {BY_HAND}",
+        f"down:        shop/web for 5m, short of memory.available; comes back {BY_ITSELF}",
     ]
 
 

@@ -17,13 +17,15 @@ from evictd.client import Mirror
 from evictd.core.decision import Judged, Plan
 from evictd.core.decision.candidates import Verdict
 from evictd.core.decision.explanation import Situation, explained
+from evictd.core.decision.restore import AUTOMATIC, RELIEVED
 from evictd.core.errors import PeerError
 from evictd.core.moments import Now
 from evictd.core.protocol.chain import active
 from evictd.core.rules import Mode
 from evictd.core.wording import name_text
+from evictd.core.signals.names import resource_of
 from evictd.shell.configuration import rules_of
-from evictd_schemas import RankedPod, topics
+from evictd_schemas import RankedPod, Stopped, topics
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.topics import ALL, WORKERS, Role
 
@@ -118,10 +120,21 @@ def down_lines(mirror: Mirror, node: str, now: datetime) -> Iterator[str]:
         message = found.message
         name = f"{found.place.names['namespace']}/{found.place.names['name']}"
         short = f", short of {message.signal}" if message.signal else ""
-        back = "when the pressure is gone" if message.restore == "auto" else message.restore
-        if message.next_try_time is not None:
-            back = due(message.next_try_time, now)
-        yield f"down:        {name} for {ago(message.time, now)}{short}; comes back: {back}"
+        yield (
+            f"down:        {name} for {ago(message.time, now)}{short}; "
+            f"comes back {return_text(message, now)}"
+        )
+
+
+def return_text(stopped: Stopped, now: datetime) -> str:
+    """When it comes back, and by whom: evictd starts only what it stopped for a shortage that a
+    start does not bring back at once."""
+    by_itself = resource_of(stopped.signal or "") in RELIEVED and stopped.restore == AUTOMATIC
+    if not by_itself:
+        return "when somebody starts it"
+    if stopped.next_try_time is not None and stopped.next_try_time > now:
+        return f"{due(stopped.next_try_time, now)} at the earliest"
+    return "when there is room again"
 
 
 def next_lines(
