@@ -22,8 +22,8 @@ from evictd.core.errors import PeerError
 from evictd.core.moments import Now
 from evictd.core.protocol.chain import active
 from evictd.core.rules import Mode
-from evictd.core.wording import name_text
 from evictd.core.signals.names import resource_of
+from evictd.core.wording import name_text
 from evictd.shell.configuration import rules_of
 from evictd_schemas import RankedPod, Stopped, topics
 from evictd_schemas.configuration import Configuration
