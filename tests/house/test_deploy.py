@@ -57,6 +57,25 @@ def test_the_shipped_access_list_is_the_one_that_the_topics_give() -> None:
     assert (ROOT / "deploy/mosquitto/acl").read_text() == access_list()
 
 
+@pytest.mark.parametrize("file", [SYSTEM, SMALL])
+def test_each_container_logs_in_under_the_name_of_its_password(file: str) -> None:
+    """Said aloud, so that `evictd status` in a worker's container has a login too."""
+    environments = [service.get("environment", {}) for service in services(file).values()]
+    logins = [told for told in environments if "EVICTD_BROKERPASSWORD_FILE" in told]
+    assert len(logins) == (7 if file == SYSTEM else 2)
+    for told in logins:
+        assert Path(told["EVICTD_BROKERPASSWORD_FILE"]).stem == told["EVICTD_BROKERUSER"]
+
+
+def test_people_have_a_container_of_their_own_with_the_operators_login() -> None:
+    """It does not start with the others, and has no socket."""
+    for file in (SYSTEM, SMALL):
+        service = services(file)["cli"]
+        assert service["profiles"] == ["cli"]
+        assert service["environment"]["EVICTD_BROKERUSER"] == "operator"
+        assert not any("docker.sock" in volume for volume in service["volumes"])
+
+
 def test_every_login_of_the_access_list_is_made_by_bus_init() -> None:
     """A user without a password could not come in, and one without a rule could do nothing."""
     script = (ROOT / "deploy/mosquitto/bus-init.sh").read_text()
