@@ -234,6 +234,28 @@ def test_a_hand_published_observation_becomes_an_eviction(
         running.until("the default responder is asked", lambda: _active(running) == RESPONDER)
 
 
+@pytest.mark.parametrize("files", [FULL, SMALL], ids=" with ".join)
+def test_people_read_and_ask_in_a_container_of_their_own(
+    system: System, files: tuple[str, ...]
+) -> None:
+    """With the operator's login; in a worker's container with that of the worker, to read only."""
+    with replace(system, files=files).up() as running:
+        running.publish(f"{TOPICS}/{NODE}/observation", _observation())
+        running.until("memory is short", lambda: _condition(running) == "True")
+        person = ("run", "--rm", "-T", "cli")
+        assert NODE in running.compose(*person, "get", "nodes", "-o", "name").split()
+        asked = running.compose(*person, "request", "shop/web", "--reason", "moving")
+        assert f"{TOPICS}/{NODE}/evictionrequests/evictd.io/cli/shop/web-" in asked
+        asking = f"{TOPICS}/{NODE}/evictionrequests/evictd.io/cli/shop/+/status"
+        running.until("the controller answers", lambda: running.retained(asking))
+        worker = "evictd" if files == SMALL else "controller"
+        inside = ("exec", "-T", worker, "evictd")
+        assert NODE in running.compose(*inside, "get", "nodes", "-o", "name").split()
+        gone = {**_observation(), "pods": []}
+        running.publish(f"{TOPICS}/{NODE}/observation", gone)
+        running.until("it is told", lambda: "web" in running.compose(*inside, "history"))
+
+
 def test_the_simulated_machine_of_the_demo_profile_is_relieved(system: System) -> None:
     """It publishes under its own login, and the workers beside it name a victim."""
     profiled = {**system.variables, "COMPOSE_PROFILES": "demo"}
