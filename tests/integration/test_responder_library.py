@@ -209,6 +209,7 @@ def test_of_two_processes_of_one_name_the_older_ends(tmp_path: Path, broker: Any
             with author.running(name="newer"):
                 assert older.wait(20) == 9
                 until("the newer one begins", lambda: author.story.count("begin web") == 2)
+                assert author.story == ["begin web", "stopping web", "begin web"]
                 author.let_go()
                 play.await_state("web", DRAIN, "Completed")
                 assert completions(play) == 1

@@ -4,12 +4,13 @@ hands over from a dead one. [contract 3, Registration]
 It decides and encodes; the link connects.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import msgspec
 
 from evictd.responder.author import Responder
-from evictd.shell.bus.presence import Member, Presence
+from evictd.shell.bus.presence import LIVE, Member, Presence
 from evictd.shell.epoch import Epoch
 from evictd_schemas import Registration, WorkerStatus, topics
 
@@ -61,6 +62,14 @@ class Registered(Presence):
     def __init__(self, registrant: Registrant, epoch: Epoch) -> None:
         super().__init__(registrant, epoch)
         self._responder = registrant.responder
+        self.succeeds_living = False
+        """A process of the same name was at work when this one came, and is ending now."""
+
+    def take_over(self, statuses: Iterable[WorkerStatus]) -> None:
+        """Come after former processes."""
+        found = tuple(statuses)
+        self.succeeds_living = any(status.status in LIVE for status in found)
+        super().take_over(found)
 
     def _encode(self, status: str) -> bytes:
         said = self._responder.registration(

@@ -34,7 +34,9 @@ NODES_MAX = 100
 CONTACT_SECONDS = 8.0
 """Without the broker for so long work is cancelled: after 10 s the controller hands the turn of a
 lost responder to the next. [contract 3, Registration]"""
-LOOK_SECONDS = 0.5
+SUCCESSION_SECONDS = 3.0
+"""A former process that still lived hears of us in about one, and cancels its work."""
+LOOK_SECONDS = 0.2
 """How often the connection is looked at."""
 
 log = structlog.get_logger(__name__)
@@ -83,7 +85,7 @@ async def until_signal(
 async def _serve_one(responder: Responder, where: Address, node: str) -> None:
     router, clock = Router(), SystemClock()
     epoch = Epoch(first_epoch(int(time.time() * 1000)))
-    turns = Turns(responder, node, router, clock, epoch)
+    turns = Turns(responder, node, router, clock, epoch, linked=True)
     registrant = Registrant(
         node=node,
         worker=Role.ANY_RESPONDER.value,
@@ -91,15 +93,20 @@ async def _serve_one(responder: Responder, where: Address, node: str) -> None:
         start_time=datetime.now(UTC),
         responder=responder,
     )
-    link = Link(router, where, Registered(registrant, epoch), filters=turns.filters)
+    presence = Registered(registrant, epoch)
+    link = Link(router, where, presence, filters=turns.filters)
     async with anyio.create_task_group() as tasks:
         await tasks.start(turns.run)
-        tasks.start_soon(_keep_in_touch, link, turns)
+        tasks.start_soon(_keep_in_touch, link, presence, turns)
         tasks.start_soon(link.run)
 
 
-async def _keep_in_touch(link: Link, turns: Turns) -> None:
-    """Tell the turns that the broker has been away for too long, and that it is there again."""
+async def _keep_in_touch(link: Link, presence: Registered, turns: Turns) -> None:
+    """Tell the turns that the broker has been away for too long, and that it is there again; the
+    first time only when a former process has had the time to end its work."""
+    await link.connected.wait()
+    if presence.succeeds_living:
+        await anyio.sleep(SUCCESSION_SECONDS)
     heard_seconds = anyio.current_time()
     while True:
         now_seconds = anyio.current_time()

@@ -66,10 +66,18 @@ class _Job:
 
 
 class Turns:
-    """A listener of the bus. One key is one Eviction, `namespace/name`."""
+    """A listener of the bus. One key is one Eviction, `namespace/name`. `linked`: there is a broker
+    between, and `contact` tells when it is heard; else it is from the first list on."""
 
     def __init__(
-        self, responder: Responder, node: str, bus: Bus, clock: Clock, epoch: Epoch
+        self,
+        responder: Responder,
+        node: str,
+        bus: Bus,
+        clock: Clock,
+        epoch: Epoch,
+        *,
+        linked: bool = False,
     ) -> None:
         self._responder = responder
         self._node = node
@@ -81,6 +89,7 @@ class Turns:
         self._reception = Reception(Role.ANY_RESPONDER, self._publisher, clock, lambda *_: ())
         self._jobs: dict[str, _Job] = {}
         self._targets: dict[tuple[str, str], anyio.Lock] = {}
+        self._linked = linked
         self._heard = False
         self._in_contact = False
         self._closing = anyio.Event()
@@ -152,7 +161,8 @@ class Turns:
 
     def listed(self, listing: Listing) -> None:  # noqa: ARG002 - all lists say the same here
         """Everything is known that was said before."""
-        self.contact(present=True)
+        if not self._linked:
+            self.contact(present=True)
 
     def _assign(self, key: str, opened: Opened) -> None:
         eviction = opened.message
