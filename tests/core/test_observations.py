@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evictd.core.moments import later_in_boot, moment
 from evictd.core.observations import (
     PROBLEMS_MAX,
     duplicate,
@@ -15,7 +16,6 @@ from evictd.core.observations import (
     merge,
     problems,
     sequence_of,
-    taken_after,
 )
 from evictd_schemas import (
     ContainerStatistics,
@@ -206,12 +206,13 @@ def test_a_gap_needs_one_boot_and_intervals(
     assert gap(one, two) is is_gap
 
 
-def test_taken_after_is_told_by_boot_time_alone() -> None:
-    seen = observation(1, boot_id="b", uptime_seconds=10)
-    assert taken_after(seen, Moment(time=START, boot_id="b", uptime_seconds=9.5)) is True
-    assert taken_after(seen, Moment(time=START, boot_id="b", uptime_seconds=10)) is False
-    assert taken_after(seen, Moment(time=START, boot_id="c", uptime_seconds=1)) is None
-    assert taken_after(observation(1), Moment(time=START, boot_id="b", uptime_seconds=1)) is None
+def test_what_came_later_is_told_by_boot_time_alone() -> None:
+    seen = moment(observation(1, boot_id="b", uptime_seconds=10))
+    assert later_in_boot(Moment(time=START, boot_id="b", uptime_seconds=9.5), seen) is True
+    assert later_in_boot(Moment(time=START, boot_id="b", uptime_seconds=10), seen) is False
+    assert later_in_boot(Moment(time=START, boot_id="c", uptime_seconds=1), seen) is None
+    unknown = moment(observation(1))
+    assert later_in_boot(Moment(time=START, boot_id="b", uptime_seconds=1), unknown) is None
 
 
 def test_a_thousand_pods_may_be_listed() -> None:

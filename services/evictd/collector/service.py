@@ -21,6 +21,7 @@ from evictd.collector.stalls import KernelStalls, Stalls
 from evictd.core import observations
 from evictd.core.effects import BusEffect
 from evictd.core.errors import EvictdError
+from evictd.core.orders import OrderState
 from evictd.core.problems import Problem
 from evictd.runtimes import Change, Runtime
 from evictd.shell.bus import Delivery, Listing
@@ -40,8 +41,6 @@ TIMER_SLACK_SECONDS = 0.001
 TOO_MANY_PODS = (
     "the workloads do not fit one message of 1 MiB; those that use the least memory are left out"
 )
-RUNNING = "Running"
-"""The state of an order after which the responder's last step has not been seen yet."""
 
 
 class LookAgain(Struct, frozen=True, kw_only=True):
@@ -114,7 +113,7 @@ class Collector:
                 self._sequence = max(self._sequence, (sequence or 0) + 1)
             case Pressure() as pressure if not opened.listed:
                 self._judged(pressure)
-            case OrderStatus(state=state) if not opened.listed and state != RUNNING:
+            case OrderStatus(state=state) if not opened.listed and state != OrderState.RUNNING:
                 self._look_again("an order has ended")
             case _ if opened.place.kind is topics.EVICTION and not opened.listed:
                 self._look_again("an Eviction has changed")

@@ -97,7 +97,5 @@ class Tick(Struct, frozen=True, kw_only=True, tag=True):
 BusEffect: TypeAlias = Publish | Retract | Emit | WakeAt
 Asked: TypeAlias = tuple[BusEffect, ...]
 ControllerEffect: TypeAlias = BusEffect | Keep
-HostEffect: TypeAlias = Stop
-Demanded: TypeAlias = tuple[BusEffect | HostEffect, ...]
 
 Figures: TypeAlias = dict[str, Any]

@@ -1,9 +1,9 @@
 """The family of errors, by who has to do something about it.
 
     EvictdError
-    ├── InputError    your input is wrong (configuration, command line): says the place and the
-    remedy ├── PeerError     the other side broke the contract or is not there (broker, engine,
-    responder) ├── HostError     the machine refused (permission, missing file system, full disk)
+    ├── InputError    your input is wrong (configuration, command line)
+    ├── PeerError     the other side broke the contract or is not there (broker, engine)
+    ├── HostError     the machine refused (permission, missing file system, full disk)
     └── Bug           we are wrong; please report
 
 Expected absence (a container that has just gone) is a value, never one of these.

@@ -47,6 +47,21 @@ def rebooted(earlier: Moment, later: Moment) -> bool:
     )
 
 
+def later_in_boot(earlier: Moment, later: Moment) -> bool | None:
+    """Whether the second came after the first; None where boot time cannot tell.
+
+    [contract 3, EvictionRequest: taken after]
+    """
+    if not same_boot(earlier, later):
+        return None
+    return (later.uptime_seconds or 0.0) > (earlier.uptime_seconds or 0.0)
+
+
+def whole_second(time: datetime) -> datetime:
+    """As times of the protocol are written and compared. [contract 1]"""
+    return time.replace(microsecond=0)
+
+
 def elapsed_seconds(earlier: Moment, later: Moment) -> float:
     """Seconds from one moment to another, never negative."""
     if same_boot(earlier, later):

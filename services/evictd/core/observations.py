@@ -4,7 +4,6 @@ Evaluator, evictor, controller and responder all read observations through this 
 nothing of thresholds, of victims or of requests. [contract 3, Observation]
 """
 
-import re
 from collections.abc import Iterator
 from math import isfinite
 from typing import Any
@@ -12,10 +11,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from evictd.core.admission import names
+from evictd.core.admission.kinds import too_many
 from evictd.core.admission.objects import declared_problems
 from evictd.core.moments import elapsed_seconds, moment
 from evictd.core.problems import Problem
-from evictd_schemas import Moment, Observation, Pod, SignalReading
+from evictd_schemas import Observation, Pod, SignalReading
 from evictd_schemas.topics import segment_problem
 
 PODS_MAX = 10_000
@@ -35,7 +36,6 @@ GAP_SECONDS_MIN = 15.0
 GAP_INTERVALS = 3
 """A step of more intervals is a gap; without an observation for so many, the last is stale."""
 
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SIGNED = frozenset({"available", "views", "priority"})
 """Fields whose numbers may be negative: more processes than the limit, a working set over it."""
 
@@ -104,18 +104,6 @@ def stale_seconds(interval_seconds: float) -> float:
     return max(GAP_SECONDS_MIN, GAP_INTERVALS * interval_seconds)
 
 
-def taken_after(observation: Observation, since: Moment) -> bool | None:
-    """Whether it was taken after a moment of its own boot; None where boot times cannot tell.
-
-    Then the reader compares receipt and sequence. [contract 3, EvictionRequest: taken after]
-    """
-    if observation.boot_id is None or observation.boot_id != since.boot_id:
-        return None
-    if observation.uptime_seconds is None or since.uptime_seconds is None:
-        return None
-    return observation.uptime_seconds > since.uptime_seconds
-
-
 def _updated(held: tuple[Pod, ...], listed: tuple[Pod, ...]) -> tuple[Pod, ...]:
     """The held pods in order, each replaced by a listed one of its name, then the new ones."""
     newest = {(pod.namespace, pod.name): pod for pod in listed}
@@ -157,7 +145,7 @@ def _time_problems(observation: Observation) -> Iterator[Problem]:
 
 def _signal_problems(signals: dict[str, SignalReading]) -> Iterator[Problem]:
     if len(signals) > SIGNALS_MAX:
-        yield _too_many("signals", len(signals), SIGNALS_MAX)
+        yield too_many("signals", len(signals), SIGNALS_MAX)
     for name in signals:
         if (problem := segment_problem(name)) is not None:
             yield Problem(
@@ -167,7 +155,7 @@ def _signal_problems(signals: dict[str, SignalReading]) -> Iterator[Problem]:
 
 def _pod_problems(pods: tuple[Pod, ...]) -> Iterator[Problem]:
     if len(pods) > PODS_MAX:
-        yield _too_many("pods", len(pods), PODS_MAX)
+        yield too_many("pods", len(pods), PODS_MAX)
     first_index: dict[tuple[str, str], int] = {}
     first_life: dict[str, int] = {}
     for index, pod in enumerate(pods):
@@ -175,8 +163,7 @@ def _pod_problems(pods: tuple[Pod, ...]) -> Iterator[Problem]:
         for field, name in (("namespace", pod.namespace), ("name", pod.name)):
             if (problem := segment_problem(name)) is not None:
                 yield Problem(field=f"{path}.{field}", reason=f"{name[:80]!r}: {problem}")
-        if _UUID.fullmatch(pod.uid) is None:
-            yield Problem(field=f"{path}.uid", reason=f"{pod.uid[:80]!r} is no lower-case UUID")
+        yield from names.uid(f"{path}.uid", pod.uid)
         field = f"{path}.evictionResponders"
         yield from declared_problems(pod.eviction_responders, None, field=field)
         if not -PRIORITY_MAX - 1 <= (pod.priority or 0) <= PRIORITY_MAX:
@@ -205,7 +192,7 @@ def _value_problems(path: str, value: Any, *, signed: bool = False) -> Iterator[
         yield from _map_problems(path, value, signed=signed)
     elif isinstance(value, tuple):
         if path != "pods" and len(value) > ENTRIES_MAX:
-            yield _too_many(path, len(value), ENTRIES_MAX)
+            yield too_many(path, len(value), ENTRIES_MAX)
         for index, item in enumerate(value):
             yield from _value_problems(f"{path}[{index}]", item)
 
@@ -221,7 +208,7 @@ def _struct_problems(path: str, value: Struct) -> Iterator[Problem]:
 
 def _map_problems(path: str, value: dict[str, Any], *, signed: bool) -> Iterator[Problem]:
     if len(value) > ENTRIES_MAX:
-        yield _too_many(path, len(value), ENTRIES_MAX)
+        yield too_many(path, len(value), ENTRIES_MAX)
     for key, item in value.items():
         if "\0" in key:
             yield Problem(field=path, reason="a name in it holds a NUL character")
@@ -235,7 +222,3 @@ def _number_problems(path: str, value: float, *, signed: bool) -> Iterator[Probl
         yield Problem(field=path, reason=f"it is beyond {AMOUNT_MAX}")
     elif value < 0 and not signed:
         yield Problem(field=path, reason="it must not be negative")
-
-
-def _too_many(path: str, count: int, most: int) -> Problem:
-    return Problem(field=path, reason=f"{count} entries, at most {most} are taken")

@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 from evictd.core.admission.entries import MESSAGE_LENGTH_MAX
 from evictd.core.duty.state import Assigned
 from evictd.core.effects import BusEffect, Publish, Retract, Tick, WakeAt
-from evictd.core.moments import Now
+from evictd.core.moments import Now, whole_second
 from evictd.core.protocol.chain import entry_of
 from evictd.core.protocol.vocabulary import State
 from evictd_schemas import Eviction, Report, ResponderStatus, topics
@@ -218,7 +218,7 @@ def _progressed(turn: Turn, given: Progressed, now: Now) -> Turn:
         return turn
     report = structs.replace(
         turn.report,
-        heartbeat_time=_second(now),
+        heartbeat_time=whole_second(now.utc),
         expected_completion_time=given.expected_completion_time,
         message=given.message[:MESSAGE_LENGTH_MAX],
     )
@@ -228,7 +228,9 @@ def _progressed(turn: Turn, given: Progressed, now: Now) -> Turn:
 def _committing(turn: Turn, uid: str, now: Now) -> Turn:
     if not _at_work(turn, uid) or turn.report is None:
         return turn
-    report = structs.replace(turn.report, heartbeat_time=_second(now), point_of_no_return=True)
+    report = structs.replace(
+        turn.report, heartbeat_time=whole_second(now.utc), point_of_no_return=True
+    )
     return _pressing(structs.replace(turn, report=report))
 
 
@@ -252,8 +254,8 @@ def _completed(rules: TurnRules, turn: Turn, message: str | None, now: Now) -> T
         return turn
     report = structs.replace(
         turn.report,
-        heartbeat_time=_second(now),
-        completion_time=_second(now),
+        heartbeat_time=whole_second(now.utc),
+        completion_time=whole_second(now.utc),
         message=(turn.report.message if message is None else message)[:MESSAGE_LENGTH_MAX],
     )
     return _pressing(structs.replace(turn, report=report))
@@ -287,7 +289,7 @@ def _begun(rules: TurnRules, turn: Turn, eviction: Eviction, now: Now) -> Step:
     """The first sign of life, or the refusal of a dry run that nobody should have given us."""
     resumed = turn.report is not None
     known = turn.report or Report(eviction_uid=eviction.metadata.uid, message=BEGUN)
-    report = structs.replace(known, heartbeat_time=_second(now))
+    report = structs.replace(known, heartbeat_time=whole_second(now.utc))
     begun = _pressing(structs.replace(turn, phase=Phase.WORKING, report=report))
     if eviction.status.dry_run and not rules.supports_dry_run:
         return _completed(rules, begun, UNWILLING, now), ()
@@ -372,8 +374,3 @@ def _topic(rules: TurnRules, turn: Turn) -> str:
     return topics.REPORT.at(
         rules.node, namespace=metadata.namespace, name=metadata.name, domain=domain, key=key
     )
-
-
-def _second(now: Now) -> datetime:
-    """Reports are compared at whole seconds. [contract 1]"""
-    return now.utc.replace(microsecond=0)

@@ -10,6 +10,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from evictd.core.duty import StartOutcome, StartResult, errand
+from evictd.core.orders import OrderKind
 from evictd.responder.hands import Hands
 from evictd.runtimes import Reclaimer, Runtime
 from evictd.shell.publisher import Publisher
@@ -92,7 +93,7 @@ class Errands:
     ) -> None:
         self._publisher.publish(topic, errand.running(order))
         with scope:
-            if order.kind == errand.OrderKind.RESTORE and order.target is not None:
+            if order.kind == OrderKind.RESTORE and order.target is not None:
                 status = await self._restored(order, order.target)
             else:
                 outcomes = [await self._step(step, order) for step in order.steps]

@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import Struct
 
-from evictd.core.decision.plan import WITHDRAWN
+from evictd.core.protocol.vocabulary import Intent
 from evictd.simulation.cast import name_of
 from evictd.simulation.joined import Joined
 from evictd_schemas import Decision, Event, EvictionRequest, Number, Order, PodReference, Pressure
@@ -84,7 +84,7 @@ class Chronicle:
             grace_seconds=spec.grace_period_seconds,
             hard=spec.type == "Hard",
             dry_run=spec.dry_run,
-            withdrawn=spec.intent == WITHDRAWN,
+            withdrawn=spec.intent == Intent.WITHDRAWN,
             message="" if spec.reason is None else spec.reason.message,
         )
         self._asked.append(asked)

@@ -9,9 +9,10 @@ from uuid import NAMESPACE_OID, uuid5
 from msgspec import Struct
 
 from evictd.core.decision import Answered, Fallen, Ordered
-from evictd.core.decision.plan import WITHDRAWN
 from evictd.core.decision.reclaim import ORDER_NAME as RECLAIM
 from evictd.core.decision.restore import ORDER_NAME as RESTORE
+from evictd.core.orders import OrderState
+from evictd.core.protocol.vocabulary import ConditionType, Intent
 from evictd.simulation.cast import Cast, name_of
 from evictd.simulation.chronicle import Chronicle
 from evictd.simulation.joined import Joined, sent
@@ -89,7 +90,7 @@ class World:
         self._chronicle.asked(pod, request)
         under_way = next((stop for stop in self._stops if stop.topic == topic), None)
         self._stops = [stop for stop in self._stops if stop is not under_way]
-        if spec.intent == WITHDRAWN:
+        if spec.intent == Intent.WITHDRAWN:
             self._replies.append(lambda: self._answer(topic, "CanceledDueToNoRequesters"))
         elif spec.dry_run:
             self._replies.append(lambda: self._answer(topic, "DryRun"))
@@ -110,7 +111,7 @@ class World:
                 stopped = self._stopped(stop)
                 self._cast.leave(stop.pod)
                 self._chronicle.happened(f"{name_of(stop.pod)} is gone")
-                self._answer(stop.topic, "PodDeleted", kind="TargetEvicted")
+                self._answer(stop.topic, "PodDeleted", kind=ConditionType.TARGET_EVICTED)
                 self._fall(stop.pod, stopped)
 
     def order(self, order: Order, give_back: GiveBack, look: Callable[[], None]) -> None:
@@ -129,14 +130,16 @@ class World:
             StepOutcome(step=name, freed_bytes=0 if index else freed, error=self.reclaim.error)
             for index, name in enumerate(order.steps)
         )
-        self._report(order, RECLAIM, "Refused" if order.dry_run else "Finished", outcomes)
+        self._report(
+            order, RECLAIM, OrderState.REFUSED if order.dry_run else OrderState.FINISHED, outcomes
+        )
         if not order.dry_run:
             look()
 
     def _start(self, order: Order, pod: PodReference) -> None:
         """One that was stopped runs again."""
         began = self._cast.come_back(pod)
-        self._report(order, RESTORE, "Finished" if began else "Failed")
+        self._report(order, RESTORE, OrderState.FINISHED if began else OrderState.FAILED)
         if began:
             self._fall(pod, None)
 
@@ -185,7 +188,7 @@ class World:
         given = Fallen(namespace=pod.namespace, name=pod.name, stopped=stopped)
         self._joined.tell(given, self._time.now)
 
-    def _answer(self, topic: str, reason: str, kind: str = "Failed") -> None:
+    def _answer(self, topic: str, reason: str, kind: str = ConditionType.FAILED) -> None:
         """The controller's last word."""
         status = RequestStatus(
             uid=str(uuid5(NAMESPACE_OID, f"{topic} {self._time.seconds} {reason}")),

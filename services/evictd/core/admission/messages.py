@@ -9,7 +9,7 @@ from enum import StrEnum
 from msgspec import structs
 
 from evictd.core.admission import names
-from evictd.core.admission.entries import AHEAD, EXPECTED_MAX, MESSAGE_LENGTH_MAX
+from evictd.core.admission.entries import EXPECTED_MAX, MESSAGE_LENGTH_MAX
 from evictd.core.admission.kinds import forbidden, invalid, not_supported, too_long, too_many
 from evictd.core.admission.objects import (
     PRIORITY_MIN,
@@ -20,6 +20,7 @@ from evictd.core.admission.objects import (
 from evictd.core.moments import Now
 from evictd.core.problems import Problem
 from evictd.core.protocol.inputs import ControllerRules
+from evictd.core.protocol.reports import AHEAD_SECONDS_MAX, ahead
 from evictd.core.protocol.vocabulary import RequestType
 from evictd_schemas import API_VERSION, EvictionRequest, Metadata, Registration, Report
 
@@ -60,10 +61,8 @@ def requested_problems(
 def report_problems(report: Report, now: Now) -> Iterator[Problem]:
     """The past is accepted; the future only as far as clocks differ."""
     yield from names.uid("evictionUid", report.eviction_uid)
-    times = {"heartbeatTime": report.heartbeat_time, "completionTime": report.completion_time}
-    for field, time in times.items():
-        if time is not None and time - now.utc > AHEAD:
-            yield invalid(field, f"it lies more than {AHEAD.seconds} s in the future")
+    for field in ahead(report, now):
+        yield invalid(field, f"it lies more than {AHEAD_SECONDS_MAX:g} s in the future")
     expected = report.expected_completion_time
     if expected is not None and expected - now.utc > EXPECTED_MAX:
         yield invalid("expectedCompletionTime", "it lies more than ten years ahead")

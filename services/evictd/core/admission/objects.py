@@ -4,6 +4,7 @@ Every function gives all broken rules at once, with kind and path. [eviction-req
 """
 
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 
 from evictd.core.admission import names
 from evictd.core.admission.kinds import (
@@ -33,6 +34,10 @@ DECLARED_MAX = 10
 PRIORITY_MIN = 1000
 """Lower priorities are reserved."""
 PRIORITY_MAX = 100_000
+DEADLINE_SECONDS_MAX = 315_360_000
+"""Ten years, as for every other time of the protocol."""
+GRACE_SECONDS_MAX = 2**31 - 1
+"""A grace is a 32-bit number in the engines."""
 
 
 def request_problems(
@@ -101,7 +106,7 @@ def twins(field: str, listed: Sequence[str]) -> Iterator[Problem]:
         seen.add(name)
 
 
-def word(field: str, value: str, known: type[Intent] | type[RequestType]) -> Iterator[Problem]:
+def word(field: str, value: str, known: type[StrEnum]) -> Iterator[Problem]:
     """The rule for enumerations: there, and one of the words."""
     if not value:
         yield required(field)
@@ -140,9 +145,3 @@ def _wish(new: EvictionRequestSpec, old: EvictionRequestSpec | None) -> Iterator
     grace = new.grace_period_seconds
     if grace is not None and not 0 <= grace <= GRACE_SECONDS_MAX:
         yield invalid("spec.gracePeriodSeconds", f"it is not within 0 and {GRACE_SECONDS_MAX}")
-
-
-DEADLINE_SECONDS_MAX = 315_360_000
-"""Ten years, as for every other time of the protocol."""
-GRACE_SECONDS_MAX = 2**31 - 1
-"""A grace is a 32-bit number in the engines."""

@@ -10,13 +10,12 @@ from msgspec import structs
 from evictd.core.decision.plan import Plan
 from evictd.core.decision.ranking import Place
 from evictd.core.moments import Now
+from evictd.core.orders import Verb
 from evictd.core.pods import critical, reference
 from evictd.core.rules import Candidates, Rules
 from evictd.core.signals.amounts import rounded_text
 from evictd.core.wording import name_text
 from evictd_schemas import Pod, RankedPod, Wish
-
-HOLD = "Hold"
 
 
 class Verdict(StrEnum):
@@ -67,7 +66,7 @@ def victim(ranking: Sequence[RankedPod]) -> RankedPod | None:
 def hold_on(wishes: Sequence[Wish], name: str, *, hard: bool, utc: datetime) -> Wish | None:
     """The wish that keeps a pod, `namespace/name`, from being evicted now. [contract 3, Wish]"""
     for wish in wishes:
-        applies = wish.verb == HOLD and wish.target in (None, name)
+        applies = wish.verb == Verb.HOLD and wish.target in (None, name)
         current = wish.until is None or wish.until > utc
         if applies and current and (wish.include_hard or not hard):
             return wish

@@ -20,12 +20,12 @@ from evictd.core.decision.inputs import (
     Seen,
     Wished,
 )
-from evictd.core.decision.passes import Step
 from evictd.core.decision.plan import (
     Instant,
     OwnRequest,
     Plan,
     Reclaiming,
+    Step,
     newest,
     order_of,
 )
@@ -41,8 +41,10 @@ from evictd.core.decision.shortage import (
 from evictd.core.decision.upkeep import FAILED_SECONDS, keep, of_another_mode, without
 from evictd.core.effects import Emit, Retract, Tick, WakeAt
 from evictd.core.moments import Now
+from evictd.core.orders import OrderState
+from evictd.core.protocol.conditions import eviction_finished
 from evictd.core.rules import Mode, Rules
-from evictd_schemas import Decision, Eviction, Layout, OrderStatus, topics
+from evictd_schemas import Decision, Layout, OrderStatus, topics
 
 
 def decide(rules: Rules, plan: Plan, given: Given | Tick, now: Now) -> Step:
@@ -233,7 +235,7 @@ def _reclaimed(rules: Rules, plan: Plan, status: OrderStatus | None, now: Now) -
     under_way = structs.replace(under_way, outcome=status, deadline_boot_seconds=deadline)
     plan = structs.replace(plan, reclaiming=under_way)
     latest = under_way.latest
-    if status.state != reclaim.FINISHED:
+    if status.state != OrderState.FINISHED:
         return _not_cleared(rules, plan, under_way, latest, now)
     if latest is not None and reclaim.looked_again(under_way, latest):
         return _rechecked(rules, plan, under_way, latest, now)
@@ -289,19 +291,15 @@ def _seen(plan: Plan, given: Seen) -> Plan:
     name = f"{given.namespace}/{given.name}"
     others = {key: uid for key, uid in plan.leaving.items() if key != name}
     eviction = given.eviction
-    if eviction is not None and _running(eviction):
+    if (
+        eviction is not None
+        and not eviction.status.dry_run
+        and not eviction_finished(eviction.status.conditions)
+    ):
         pod = eviction.spec.target.pod
         if pod is not None:
             others[name] = pod.uid
     return structs.replace(plan, leaving=others)
-
-
-def _running(eviction: Eviction) -> bool:
-    ended = any(
-        condition.type in {"TargetEvicted", "Failed"} and condition.status == "True"
-        for condition in eviction.status.conditions
-    )
-    return not ended and not eviction.status.dry_run
 
 
 def _wished(plan: Plan, given: Wished) -> Plan:

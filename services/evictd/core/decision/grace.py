@@ -6,8 +6,6 @@ from evictd_schemas import Pod
 
 GRACE_SECONDS_MIN = 1
 """Nobody gets less, whatever was configured. [kubelet-eviction 9.1]"""
-LIMIT_GRACE_SECONDS = 1
-"""A pod over a local storage limit of its own. [kubelet-eviction 9.1]"""
 
 
 def pressure_grace_seconds(rules: Rules, pod: Pod, *, hard: bool) -> int | None:

@@ -3,20 +3,17 @@
 from msgspec import structs
 
 from evictd.core.decision.inputs import Judged
-from evictd.core.decision.plan import OwnRequest, Plan
+from evictd.core.decision.plan import OwnRequest, Plan, Step
 from evictd.core.decision.requests import publication
 from evictd.core.decision.shortage import hard
 from evictd.core.effects import BusEffect
 from evictd.core.rules import Rules
-from evictd.core.signals.names import Resource
+from evictd.core.signals.names import PSI_MEMORY_FULL, Resource
 
 WORSE_SHARE = 0.5
 """Of its line: who has fallen so far while the victim was asked to end is not going to recover."""
-STALL_SIGNAL = "psi.memory.full.avg10"
 STALL_LEFT_PERCENT = 60
 """Above 40 per cent of the time everything waits for memory: the victim's own end waits too."""
-
-Step = tuple[Plan, tuple[BusEffect, ...]]
 
 
 def hasten(rules: Rules, plan: Plan, given: Judged) -> Step:
@@ -56,5 +53,5 @@ def _worse(own: OwnRequest, given: Judged) -> bool:
 
 
 def _stalls(given: Judged) -> bool:
-    reading = given.observation.signals.get(STALL_SIGNAL)
+    reading = given.observation.signals.get(PSI_MEMORY_FULL)
     return reading is not None and reading.available < STALL_LEFT_PERCENT

@@ -1,14 +1,18 @@
-"""Noticing that one workload is evicted again and again because something starts it again.
+"""Noticing that one workload is evicted again and again: something starts it again, or we do.
 
-Memory about a workload is keyed by its name: each start is another uid. [design, law 11]
+Memory about a workload is keyed by its name, since each start is another uid. [design, law 11] Both
+ways may notice one end: it is told under the same id. [contract 3, Event]
 """
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
 from evictd.core.decision.report import eviction_loop
+from evictd.core.decision.returns import Falls
 from evictd.core.effects import Emit
 from evictd.core.moments import Now
 from evictd.core.rules import Rules
+from evictd.core.wording import name_text
 from evictd_schemas import PodReference
 
 LOOP_SECONDS = 600.0
@@ -18,21 +22,36 @@ LOOP_EVICTIONS = 3
 NAMES_MAX = 1_000
 """Names remembered; beyond it the one that was evicted longest ago is forgotten."""
 
-History = Mapping[str, tuple[float, ...]]
+Times: TypeAlias = tuple[float, ...]
+History: TypeAlias = Mapping[str, Times]
 """`namespace/name` to the boot times of its evictions."""
 
 
 def counted(
     rules: Rules, history: History, pod: PodReference, now: Now
-) -> tuple[dict[str, tuple[float, ...]], tuple[Emit, ...]]:
-    """One more eviction of that name, and `EvictionLoop` if it is one too many."""
-    name, since = f"{pod.namespace}/{pod.name}", now.boot_seconds - LOOP_SECONDS
+) -> tuple[dict[str, Times], tuple[Emit, ...]]:
+    """One more eviction that we had asked for, and `EvictionLoop` if it is one too many."""
+    name, since = name_text(pod), now.boot_seconds - LOOP_SECONDS
     times = (*(time for time in history.get(name, ()) if time > since), now.boot_seconds)
     kept = {key: value for key, value in history.items() if key != name and value[-1] > since}
     while len(kept) >= NAMES_MAX:
         kept.pop(next(iter(kept)))
     kept[name] = times
-    if len(times) < LOOP_EVICTIONS:
-        return kept, ()
-    seconds = now.boot_seconds - times[0]
-    return kept, (eviction_loop(rules, pod, len(times), seconds, now),)
+    return kept, _told(rules, pod, len(times), times[0], now)
+
+
+def fallen(
+    rules: Rules, pod: PodReference, earlier: Falls | None, falls: Falls, now: Now
+) -> tuple[Emit, ...]:
+    """`EvictionLoop` of our own making: what we brought back falls again, however slowly."""
+    again = earlier is not None and earlier.returned and falls.count > earlier.count
+    return _told(rules, pod, falls.count, falls.first_boot_seconds, now) if again else ()
+
+
+def _told(
+    rules: Rules, pod: PodReference, evictions: int, first_boot_seconds: float, now: Now
+) -> tuple[Emit, ...]:
+    if evictions < LOOP_EVICTIONS:
+        return ()
+    seconds = now.boot_seconds - first_boot_seconds
+    return (eviction_loop(rules, pod, evictions, seconds, now),)

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from msgspec import structs
 
@@ -12,7 +11,7 @@ from evictd.core.decision import growth, reclaim, report
 from evictd.core.decision.candidates import Verdict, evictable, may_go, rows, victim, with_victim
 from evictd.core.decision.limits import Offence, offences
 from evictd.core.decision.message import pressure_reason
-from evictd.core.decision.plan import OwnRequest, Plan, Reclaiming
+from evictd.core.decision.plan import OwnRequest, Plan, Reclaiming, Step
 from evictd.core.decision.ranking import rank
 from evictd.core.decision.report import Action
 from evictd.core.decision.requests import (
@@ -31,8 +30,6 @@ from evictd.core.signals.amounts import rounded_text
 from evictd.core.signals.names import DISK, resource_of
 from evictd.core.wording import below, name_text
 from evictd_schemas import Pod, RankedPod, ThresholdStatus
-
-Step: TypeAlias = tuple[Plan, tuple[BusEffect, ...]]
 
 
 def run(scene: Scene, plan: Plan) -> Step:
@@ -132,7 +129,8 @@ def evict(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
     reason = f"{below(acting)}: {name_text(pod)} {row.why}"
     plan = structs.replace(plan, exhausted=_without(plan.exhausted, acting.signal))
     if scene.rules.mode is Mode.OBSERVE:
-        return _evicting(scene, plan, acting, ranking, f"{reason}; mode is observe")
+        reason = f"{reason}; mode is observe"
+        return _decided(scene, plan, acting, Action.EVICT, reason=reason, ranking=ranking)
     asked = _request(scene, pod, acting)
     standing = plan.request(asked.topic)
     if standing is not None and _enough(standing, asked):
@@ -140,7 +138,7 @@ def evict(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
     plan = plan.with_request(asked)
     if spares(scene.rules, acting.signal):
         plan = structs.replace(plan, relieved={**plan.relieved, acting.signal: asked.pod})
-    plan, effects = _evicting(scene, plan, acting, ranking, reason)
+    plan, effects = _decided(scene, plan, acting, Action.EVICT, reason=reason, ranking=ranking)
     return plan, (publication(asked), *effects)
 
 
@@ -214,60 +212,42 @@ def _steps(scene: Scene, plan: Plan, acting: ThresholdStatus) -> tuple[str, ...]
 
 
 def _reclaiming(
-    scene: Scene,
-    plan: Plan,
-    acting: ThresholdStatus,
-    steps: Sequence[str],
-    *,
-    order: str | None,
+    scene: Scene, plan: Plan, acting: ThresholdStatus, steps: Sequence[str], *, order: str | None
 ) -> Step:
-    plan, publish = report.decided(
-        scene.rules,
-        plan,
-        scene.given,
-        scene.now,
-        action=Action.RECLAIM,
-        reason=f"{below(acting)}: reclaiming {' and '.join(steps)} first",
-        signal=acting.signal,
-        is_hard=hard(acting),
-        ranking=ranked(scene, plan, acting),
-        order=order,
+    reason = f"{below(acting)}: reclaiming {' and '.join(steps)} first"
+    ranking = ranked(scene, plan, acting)
+    return _decided(
+        scene, plan, acting, Action.RECLAIM, reason=reason, ranking=ranking, order=order
     )
-    return plan, (publish,)
 
 
-def _evicting(
+def _wait(scene: Scene, plan: Plan, acting: ThresholdStatus, reason: str) -> Step:
+    ranking = ranked(scene, plan, acting) if scene.rankable else ()
+    return _decided(scene, plan, acting, Action.WAIT, reason=reason, ranking=ranking)
+
+
+def _decided(
     scene: Scene,
     plan: Plan,
     acting: ThresholdStatus,
-    ranking: Sequence[RankedPod],
+    action: Action,
+    *,
     reason: str,
+    ranking: Sequence[RankedPod],
+    order: str | None = None,
 ) -> Step:
+    """Written down and published, about one shortage."""
     plan, publish = report.decided(
         scene.rules,
         plan,
         scene.given,
         scene.now,
-        action=Action.EVICT,
+        action=action,
         reason=reason,
         signal=acting.signal,
         is_hard=hard(acting),
         ranking=ranking,
-    )
-    return plan, (publish,)
-
-
-def _wait(scene: Scene, plan: Plan, acting: ThresholdStatus, reason: str) -> Step:
-    plan, publish = report.decided(
-        scene.rules,
-        plan,
-        scene.given,
-        scene.now,
-        action=Action.WAIT,
-        reason=reason,
-        signal=acting.signal,
-        is_hard=hard(acting),
-        ranking=ranked(scene, plan, acting) if scene.rankable else (),
+        order=order,
     )
     return plan, (publish,)
 

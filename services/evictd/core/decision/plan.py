@@ -2,13 +2,15 @@
 from its own Decision and requests. [design, laws 1, 5, 7]"""
 
 from datetime import datetime
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from msgspec import Struct, structs
 
 from evictd.core.decision.growth import Writing
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.returns import Returns
+from evictd.core.effects import BusEffect
+from evictd.core.protocol.vocabulary import Intent, RequestType
 from evictd.core.signals.names import Resource, resource_of
 from evictd_schemas import (
     Decision,
@@ -26,10 +28,6 @@ V = TypeVar("V")
 
 ENTRIES_MAX = 1_000
 """Entries of a map that others fill, such as wishes; the oldest are forgotten."""
-HARD = "Hard"
-SOFT = "Soft"
-EVICTION = "Eviction"
-WITHDRAWN = "Withdrawn"
 
 
 class OwnRequest(Struct, frozen=True, kw_only=True):
@@ -59,7 +57,7 @@ class OwnRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def hard(self) -> bool:
-        return self.request.spec.type == HARD
+        return self.request.spec.type == RequestType.HARD
 
     @property
     def dry_run(self) -> bool:
@@ -67,7 +65,7 @@ class OwnRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def withdrawn(self) -> bool:
-        return self.request.spec.intent == WITHDRAWN
+        return self.request.spec.intent == Intent.WITHDRAWN
 
     @property
     def name(self) -> str:
@@ -148,6 +146,9 @@ class Plan(Struct, frozen=True, kw_only=True):
     def without_request(self, topic: str) -> "Plan":
         """Without that request."""
         return structs.replace(self, own=tuple(own for own in self.own if own.topic != topic))
+
+
+Step: TypeAlias = tuple[Plan, tuple[BusEffect, ...]]
 
 
 def newest(entries: dict[str, V]) -> dict[str, V]:

@@ -10,6 +10,7 @@ from evictd.core.decision.inputs import Judged
 from evictd.core.decision.plan import Reclaiming
 from evictd.core.effects import Publish, Retract
 from evictd.core.moments import same_boot
+from evictd.core.orders import OrderKind, OrderState
 from evictd.core.rules import Mode, Rules
 from evictd.core.signals import percentages, quantities
 from evictd.core.signals.layouts import reclaim_steps
@@ -18,14 +19,10 @@ from evictd_schemas import Layout, Order, OrderStatus, ThresholdStatus, topics
 
 ORDER_NAME = "reclaim"
 """One order at a time, so that a newer one replaces it."""
-ORDER_KIND = "Reclaim"
 RECLAIM_SECONDS = 60.0
 """How long the responder may take: a disk that fills up is not waited for longer."""
 RECHECK_SECONDS = 30.0
 """How long a look after the reclaim is waited for: three times the usual interval."""
-
-FINISHED = "Finished"
-RUNNING = "Running"
 
 
 def steps_for(rules: Rules, layout: Layout, signal: str) -> tuple[str, ...]:
@@ -42,7 +39,7 @@ def order(rules: Rules, signal: str, steps: tuple[str, ...], given: Judged) -> O
     until = None if rules.reclaim_steps is None else _target(pressure.thresholds, signal)
     return Order(
         uid=str(uuid5(NAMESPACE_URL, identity)),
-        kind=ORDER_KIND,
+        kind=OrderKind.RECLAIM,
         signal=signal,
         steps=steps,
         until_available=until,
@@ -68,7 +65,7 @@ def retraction(rules: Rules) -> Retract:
 
 def over(status: OrderStatus) -> bool:
     """The responder does nothing more, whether it did anything or not."""
-    return status.state != RUNNING
+    return status.state != OrderState.RUNNING
 
 
 def looked_again(reclaiming: Reclaiming, given: Judged) -> bool:
@@ -77,7 +74,7 @@ def looked_again(reclaiming: Reclaiming, given: Judged) -> bool:
     One of the very moment of the end counts. [contract 3, Order]
     """
     outcome = reclaiming.outcome
-    if outcome is None or outcome.state != FINISHED:
+    if outcome is None or outcome.state != OrderState.FINISHED:
         return False
     if given.pressure.sequence <= reclaiming.sequence:
         return False

@@ -3,6 +3,7 @@
 [contract 3, EvictionRequest] [eviction-request-api 2.1, 5.2]
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from msgspec import structs
@@ -10,10 +11,12 @@ from msgspec import structs
 from evictd.core.decision.grace import pressure_grace_seconds
 from evictd.core.decision.inputs import Retained
 from evictd.core.decision.limits import Offence
-from evictd.core.decision.plan import EVICTION, HARD, SOFT, WITHDRAWN, OwnRequest
+from evictd.core.decision.plan import OwnRequest
 from evictd.core.effects import Publish
 from evictd.core.moments import Now
 from evictd.core.pods import reference
+from evictd.core.protocol.conditions import cause_of, holds
+from evictd.core.protocol.vocabulary import Cause, ConditionType, Intent, RequestType
 from evictd.core.rules import Mode, Rules
 from evictd_schemas import (
     EvictionRequest,
@@ -46,10 +49,10 @@ class Fate(StrEnum):
     CANCELED = "canceled"
 
 
-_FATES = {
-    "EvictionInvalid": Fate.REFUSED,
-    "DryRun": Fate.REHEARSED,
-    "CanceledDueToNoRequesters": Fate.CANCELED,
+_FATES: Mapping[str, Fate] = {
+    Cause.INVALID: Fate.REFUSED,
+    Cause.DRY_RUN: Fate.REHEARSED,
+    Cause.CANCELED: Fate.CANCELED,
 }
 
 
@@ -57,7 +60,7 @@ def pressure_request(rules: Rules, pod: Pod, reason: Reason, *, hard: bool, now:
     """The request that this pod goes because of node pressure. The same pod has the same topic, so
     that asking again tightens. [design, law 7]"""
     grace_seconds = pressure_grace_seconds(rules, pod, hard=hard)
-    kind = HARD if hard else SOFT
+    kind = RequestType.HARD if hard else RequestType.SOFT
     spec = _spec(rules, NODE_PRESSURE, pod, kind=kind, grace_seconds=grace_seconds, reason=reason)
     return _request(rules, pod, spec, now)
 
@@ -67,13 +70,14 @@ def limit_request(rules: Rules, offence: Offence, now: Now) -> OwnRequest:
     pod = offence.pod
     grace_seconds = pressure_grace_seconds(rules, pod, hard=True)
     reason = Reason(signal=offence.signal, message=offence.message)
-    spec = _spec(rules, LOCAL_STORAGE, pod, kind=HARD, grace_seconds=grace_seconds, reason=reason)
+    kind = RequestType.HARD
+    spec = _spec(rules, LOCAL_STORAGE, pod, kind=kind, grace_seconds=grace_seconds, reason=reason)
     return _request(rules, pod, spec, now)
 
 
 def withdrawn(own: OwnRequest) -> OwnRequest:
     """The same request, no longer wanted."""
-    spec = structs.replace(own.request.spec, intent=WITHDRAWN)
+    spec = structs.replace(own.request.spec, intent=Intent.WITHDRAWN)
     return structs.replace(own, request=structs.replace(own.request, spec=spec))
 
 
@@ -84,16 +88,10 @@ def publication(own: OwnRequest) -> Publish:
 
 def fate(status: RequestStatus) -> Fate | None:
     """What became of a request; None while it is open. [contract 3, EvictionRequest]"""
-    true = {
-        condition.type: condition.reason
-        for condition in status.conditions
-        if condition.status == "True"
-    }
-    if "TargetEvicted" in true:
+    if holds(status.conditions, ConditionType.TARGET_EVICTED):
         return Fate.EVICTED
-    if "Failed" in true:
-        return _FATES.get(true["Failed"], Fate.FAILED)
-    return None
+    cause = cause_of(status.conditions)
+    return None if cause is None else _FATES.get(cause, Fate.FAILED)
 
 
 def recovered(retained: Retained, now: Now) -> OwnRequest | None:
@@ -138,7 +136,7 @@ def _spec(
     return EvictionRequestSpec(
         target=Target(pod=PodTarget(name=pod.name, uid=pod.uid)),
         requester=requester,
-        intent=EVICTION,
+        intent=Intent.EVICTION,
         type=kind,
         grace_period_seconds=grace_seconds,
         dry_run=rules.mode is Mode.DRY_RUN,

@@ -12,12 +12,13 @@ from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import structs
 
-from evictd.core.decision import report
+from evictd.core.decision import loops, report
 from evictd.core.decision.inputs import Judged
-from evictd.core.decision.reclaim import FINISHED, over
+from evictd.core.decision.reclaim import over
 from evictd.core.decision.returns import Absent, Falls, Returning, Returns
 from evictd.core.effects import BusEffect, Publish, Retract
 from evictd.core.moments import Now
+from evictd.core.orders import OrderKind, OrderState
 from evictd.core.pods import active
 from evictd.core.rules import Mode, Rules
 from evictd.core.signals.names import (
@@ -41,7 +42,6 @@ from evictd_schemas import (
 
 ORDER_NAME = "restore"
 """One at a time: a newer order replaces it."""
-ORDER_KIND = "Restore"
 AUTOMATIC = "auto"
 """The word of `restore` for what evictd itself brings back; the rest is for people to start."""
 RELIEVED = frozenset({Resource.MEMORY, Resource.PIDS})
@@ -63,8 +63,6 @@ BACK_OFF_SECONDS_MAX = 3_600.0
 """The longest pause: a machine that was made larger is noticed within the hour."""
 FORGIVEN_SECONDS = 21_600.0
 """Who fell longer ago than this begins anew; several times the longest pause."""
-LOOP_FALLS = 3
-"""From so many falls on, bringing it back is a loop of our own."""
 
 Step: TypeAlias = tuple[Returns, tuple[BusEffect, ...]]
 
@@ -83,11 +81,8 @@ def fallen(
     falls = _fall(earlier, stopped.uid, now)
     absent = Absent(stopped=stopped, since_boot_seconds=now.boot_seconds)
     returns = returns.with_fall(name, absent, falls)
-    if earlier is None or not earlier.returned or not earlier.count < falls.count >= LOOP_FALLS:
-        return returns, ()
-    reference = PodReference(namespace=pod[0], name=pod[1], uid=stopped.uid)
-    seconds = now.boot_seconds - falls.first_boot_seconds
-    return returns, (report.eviction_loop(rules, reference, falls.count, seconds, now),)
+    life = PodReference(namespace=pod[0], name=pod[1], uid=stopped.uid)
+    return returns, loops.fallen(rules, life, earlier, falls, now)
 
 
 def answered(rules: Rules, returns: Returns, status: OrderStatus | None, now: Now) -> Step:
@@ -99,7 +94,7 @@ def answered(rules: Rules, returns: Returns, status: OrderStatus | None, now: No
         return returns, (_retraction(rules),)
     if status.order_uid != returning.order.uid or not over(status):
         return returns, ()
-    if status.state != FINISHED:
+    if status.state != OrderState.FINISHED:
         return _ended(rules, _failed(returns, returning.name, now), now)
     returns, told = _returned(rules, returns, returning.name, now)
     returns, cleared = _ended(rules, returns, now)
@@ -154,7 +149,7 @@ def _able(returns: Returns, given: Judged, leaving: Collection[str], now: Now) -
     for name in sorted(returns.absent, key=went, reverse=True):
         absent = returns.absent[name]
         stopped = absent.stopped
-        if stopped.restore != AUTOMATIC or not _over(given.pressure, stopped):
+        if stopped.restore != AUTOMATIC or not _shortage_over(given.pressure, stopped):
             continue
         if name in pods or stopped.uid in leaving:
             continue
@@ -173,7 +168,7 @@ def _calm(pressure: Pressure) -> bool:
     return not held and not met
 
 
-def _over(pressure: Pressure, stopped: Stopped) -> bool:
+def _shortage_over(pressure: Pressure, stopped: Stopped) -> bool:
     """Whether the shortage for which it went is known to be over; Unknown is not."""
     signal = stopped.signal or ""
     if resource_of(signal) not in RELIEVED:
@@ -293,7 +288,7 @@ def _order(rules: Rules, returns: Returns, name: str, given: Judged, now: Now) -
     identity = f"{rules.node}|{name}|{stopped.uid}|{pressure.epoch}|{pressure.sequence}"
     order = Order(
         uid=str(uuid5(NAMESPACE_URL, identity)),
-        kind=ORDER_KIND,
+        kind=OrderKind.RESTORE,
         signal=stopped.signal,
         target=PodReference(namespace=namespace, name=own_name, uid=stopped.uid),
         deadline_seconds=RESTORE_SECONDS,

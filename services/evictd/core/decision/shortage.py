@@ -4,7 +4,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from evictd.core.signals.names import SIGNALS, Resource, resource_of
+from evictd.core.signals.names import resource_of, urgency
 from evictd_schemas import Pressure, ThresholdStatus
 
 
@@ -35,7 +35,7 @@ def acting_threshold(fresh: Iterable[ThresholdStatus]) -> ThresholdStatus | None
 def by_urgency(thresholds: Iterable[ThresholdStatus]) -> tuple[ThresholdStatus, ...]:
     """Memory, other known signals, unknown ones; inside each hard before soft, then as
     configured."""
-    return tuple(sorted(thresholds, key=lambda item: (_group(item.signal), not hard(item))))
+    return tuple(sorted(thresholds, key=lambda item: (urgency(item.signal), not hard(item))))
 
 
 def hard(threshold: ThresholdStatus) -> bool:
@@ -48,9 +48,3 @@ def _fresh(threshold: ThresholdStatus, judged: Mapping[str, datetime]) -> bool:
         return False
     last, time = judged.get(threshold.signal), threshold.observation_time
     return last is None or time is None or time > last
-
-
-def _group(signal: str) -> int:
-    if resource_of(signal) is Resource.MEMORY:
-        return 0
-    return 1 if signal in SIGNALS else 2

@@ -9,7 +9,7 @@ from evictd.core.decision import growth
 from evictd.core.decision.haste import hasten
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.limits import offences
-from evictd.core.decision.plan import Instant, OwnRequest, Plan
+from evictd.core.decision.plan import Instant, OwnRequest, Plan, Step
 from evictd.core.decision.requests import publication, withdrawn
 from evictd.core.effects import BusEffect, Retract
 from evictd.core.moments import Now, elapsed_seconds, moment, rebooted
@@ -21,8 +21,6 @@ HARD_WAIT_SECONDS = 30.0
 """A hard eviction is waited for that long, as the kubelet waits for clean-up. [design, law 7]"""
 FAILED_SECONDS = 600.0
 """A pod whose eviction failed is passed over that long. [design, law 7]"""
-
-Step = tuple[Plan, tuple[BusEffect, ...]]
 
 
 def keep(rules: Rules, plan: Plan, given: Judged, layout: Layout, now: Now) -> Step:

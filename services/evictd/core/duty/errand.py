@@ -4,12 +4,12 @@
 """
 
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
 
 from msgspec import structs
 
 from evictd.core.duty.outcomes import StartOutcome, StartResult
 from evictd.core.duty.response import forbidden
+from evictd.core.orders import OrderKind, OrderState
 from evictd.core.pods import active
 from evictd.core.rules import Rules
 from evictd_schemas import (
@@ -24,22 +24,6 @@ from evictd_schemas import (
 
 MANUAL = "manual"
 """What `restore` becomes of what cannot be started: only its owner can."""
-
-
-class OrderState(StrEnum):
-    """How far an order is."""
-
-    RUNNING = "Running"
-    FINISHED = "Finished"
-    FAILED = "Failed"
-    REFUSED = "Refused"
-
-
-class OrderKind(StrEnum):
-    """What an order asks for."""
-
-    RECLAIM = "Reclaim"
-    RESTORE = "Restore"
 
 
 def answered(order: Order, held: OrderStatus | None) -> bool:

@@ -10,8 +10,9 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct, structs
 
+from evictd.core.pods import active
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, Role, State
-from evictd_schemas import Eviction, Pod, ResponderStatus
+from evictd_schemas import Eviction, Pod, ResponderStatus, topics
 
 PAUSE_BASE_SECONDS = 5.0
 PAUSE_MAX_SECONDS = 600.0
@@ -19,6 +20,7 @@ HEARTBEAT_SECONDS = 180.0
 FRESH_SECONDS = 179.0
 """A heartbeat up to this old is repeated only together with something new."""
 MESSAGE_BYTES_MAX = 4000
+"""A message is cut there. [eviction-request-api 2.3]"""
 ATTEMPTS_MAX = (1 << 64) - 1
 """Attempts are an unsigned 64 bit number; what does not fit counts as none."""
 
@@ -122,7 +124,7 @@ def _end(eviction: Eviction, pod: Pod | None) -> str | None:
     target = eviction.spec.target.pod
     if pod is None or target is None or pod.uid != target.uid:
         return "has been deleted and fully terminated"
-    if pod.phase not in {"Succeeded", "Failed"}:
+    if active(pod):
         return None
     deleted = "deleted and " if pod.deletion_time is not None else ""
     return f'has been {deleted}fully terminated (pod phase="{pod.phase}")'
@@ -144,7 +146,7 @@ def _sync(
 ) -> Sync:
     """Write what differs or when a sign of life is due; every write is one."""
     again = None if look_again_seconds is None else min(look_again_seconds, HEARTBEAT_SECONDS)
-    cut = message.encode()[:MESSAGE_BYTES_MAX].decode(errors="ignore")
+    cut = topics.cut(message, MESSAGE_BYTES_MAX)
     changed = structs.replace(changed, message=cut)
     if changed == entry and not _stale(entry, now):
         return Sync(look_again_seconds=again)

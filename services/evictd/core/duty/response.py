@@ -15,6 +15,7 @@ from msgspec import structs
 from evictd.core.duty import budgets
 from evictd.core.duty.imperative import (
     HEARTBEAT_SECONDS,
+    MESSAGE_BYTES_MAX,
     PAUSE_BASE_SECONDS,
     PAUSE_MAX_SECONDS,
     pause_seconds,
@@ -31,7 +32,7 @@ from evictd.core.duty.state import (
     StopEnded,
 )
 from evictd.core.effects import Publish, Retract, Stop, Tick, WakeAt
-from evictd.core.moments import Now
+from evictd.core.moments import Now, whole_second
 from evictd.core.pods import critical
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
 from evictd.core.rules import Mode, Rules
@@ -40,8 +41,6 @@ from evictd_schemas import Eviction, Pod, PodReference, Report, Stopped, topics
 OVERDUE_SECONDS = 120.0
 """A stop that is this long past its grace gets no more heartbeats: the controller's deadline ends
 it. [eviction-request-api 8: no heartbeat without progress]"""
-MESSAGE_BYTES_MAX = 4000
-"""A report's message is cut there. [eviction-request-api 2.3]"""
 
 Step = tuple[Duty, tuple[Effect, ...]]
 
@@ -197,7 +196,7 @@ def _beaten(duty: Duty, now: Now) -> Duty:
         return duty
     if not _due(duty.heartbeat_boot_seconds + HEARTBEAT_SECONDS, now) or _overdue(duty, now):
         return duty
-    report = structs.replace(duty.report, heartbeat_time=_second(now.utc))
+    report = structs.replace(duty.report, heartbeat_time=whole_second(now.utc))
     return structs.replace(duty, report=report, heartbeat_boot_seconds=now.boot_seconds)
 
 
@@ -248,7 +247,7 @@ def _stopping(duty: Duty, message: str, now: Now) -> Duty:
     """The report before the first signal: from here on nobody may take the wish back."""
     expected = None
     if duty.grace_seconds is not None:
-        expected = _second(now.utc) + timedelta(seconds=duty.grace_seconds)
+        expected = whole_second(now.utc) + timedelta(seconds=duty.grace_seconds)
     return _reported(duty, message, now, expected=expected)
 
 
@@ -279,9 +278,9 @@ def _paused(duty: Duty, now: Now) -> Duty:
 
 
 def _completed(duty: Duty, message: str, now: Now, *, gone: bool) -> Duty:
-    duty = _reported(duty, message, now, expected=_second(now.utc))
+    duty = _reported(duty, message, now, expected=whole_second(now.utc))
     assert duty.report is not None  # noqa: S101 - _reported has just made it
-    report = structs.replace(duty.report, completion_time=_second(now.utc), target_gone=gone)
+    report = structs.replace(duty.report, completion_time=whole_second(now.utc), target_gone=gone)
     return structs.replace(duty, phase=Phase.DONE, report=report)
 
 
@@ -289,9 +288,9 @@ def _reported(duty: Duty, message: str, now: Now, *, expected: datetime | None) 
     assert duty.eviction is not None  # noqa: S101 - only an assigned duty reports
     report = Report(
         eviction_uid=duty.eviction.metadata.uid,
-        heartbeat_time=_second(now.utc),
+        heartbeat_time=whole_second(now.utc),
         expected_completion_time=expected,
-        message=message.encode()[:MESSAGE_BYTES_MAX].decode(errors="ignore"),
+        message=topics.cut(message, MESSAGE_BYTES_MAX),
         point_of_no_return=duty.signalled or duty.phase is Phase.STOPPING,
     )
     return structs.replace(duty, report=report, heartbeat_boot_seconds=now.boot_seconds)
@@ -310,7 +309,7 @@ def _record(rules: Rules, duty: Duty, outcome: StopOutcome, now: Now) -> tuple[E
     record = Stopped(
         uid=pod.uid,
         runtime_id=pod.runtime_id,
-        time=_second(now.utc),
+        time=whole_second(now.utc),
         signal=_signal(duty),
         eviction=duty.eviction.metadata.name,
         restore=pod.restore,
@@ -373,8 +372,3 @@ def _due(boot_seconds: float, now: Now) -> bool:
     """Boot time that lies more than any pause ahead is of another boot: due at once."""
     rest_seconds = boot_seconds - now.boot_seconds
     return rest_seconds <= 0 or rest_seconds > PAUSE_MAX_SECONDS + OVERDUE_SECONDS + 86_400
-
-
-def _second(time: datetime) -> datetime:
-    """Reports are compared at whole seconds. [contract 1]"""
-    return time.replace(microsecond=0)

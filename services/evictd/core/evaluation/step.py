@@ -21,13 +21,12 @@ from evictd.core.evaluation.restoring import restored
 from evictd.core.evaluation.watch import Given, Gone, Observed, Reclaimed, Restored, Watch
 from evictd.core.moments import Now, moment, same_boot
 from evictd.core.observations import GAP_INTERVALS, sequence_of
+from evictd.core.orders import OrderState
 from evictd.core.rules import Rules
 from evictd_schemas import Layout, Moment, Observation, OrderStatus, Pressure, topics
 
 SILENT_SECONDS = 24 * 3600.0
 """A foreign node that says nothing for so long is forgotten. [contract 2]"""
-FINISHED = "Finished"
-"""The state of an order that was carried out."""
 
 
 def evaluate(rules: Rules, watch: Watch, given: Given, now: Now) -> tuple[Watch, Asked]:
@@ -132,7 +131,11 @@ def _layout(watch: Watch, observation: Observation) -> Layout | None:
 
 def _reclaimed(rules: Rules, watch: Watch, status: OrderStatus) -> Watch:
     """A reclaim has ended; what was observed after it already is no re-check."""
-    if rules.profile.recheck_revises_state or status.state != FINISHED or not status.steps:
+    if (
+        rules.profile.recheck_revises_state
+        or status.state != OrderState.FINISHED
+        or not status.steps
+    ):
         return watch
     if status.finished is None or watch.pressure is None or watch.last is None:
         return watch

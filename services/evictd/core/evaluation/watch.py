@@ -30,10 +30,9 @@ class Watch(Struct, frozen=True, kw_only=True):
     `last`: the newest observation, without its pods; `judged`: the newest that a pass has judged,
     with the readings as the profile takes them. `first_observed` by threshold key, `last_observed`
     by condition. `unresolved`: keys of the thresholds that were due in the last pass. `trail`: what
-    the signals read lately, which a restart begins anew. `reclaimed`:
-    the end of a reclaim, after which the next observation re-checks the same pass.
-    `received_boot_seconds`: the evaluator's own clock when `last` came, for staleness. `pressure`:
-    as last published.
+    the signals read lately, which a restart begins anew. `reclaimed`: the end of a reclaim, after
+    which the next observation re-checks the same pass. `received_boot_seconds`: the evaluator's own
+    clock when `last` came, for staleness. `pressure`: as last published.
     """
 
     last: Observation | None = None

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from msgspec import Struct, structs
 
-from evictd.core.moments import Now
+from evictd.core.moments import Now, whole_second
 from evictd.core.protocol import facts
 from evictd.core.protocol.conditions import cause_of, eviction_finished
 from evictd.core.protocol.facts import TerminalTimes
@@ -110,7 +110,7 @@ class Case(Struct, frozen=True, kw_only=True):
 
 def stamp(now: Now) -> datetime:
     """The moment as it is written: times of the protocol have whole seconds."""
-    return now.utc.replace(microsecond=0)
+    return whole_second(now.utc)
 
 
 def dry(rules: ControllerRules, request: EvictionRequest) -> bool:

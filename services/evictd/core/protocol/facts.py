@@ -7,11 +7,10 @@ from datetime import datetime
 
 from msgspec import Struct, structs
 
+from evictd.core.pods import active
 from evictd.core.protocol.policy import Policy
 from evictd.core.protocol.vocabulary import DEFAULT_PRIORITY, DEFAULT_RESPONDER
 from evictd_schemas import DeclaredResponder, Pod, Target
-
-FINAL_PHASES = frozenset({"Succeeded", "Failed"})
 
 
 def gone(target: Target, pod: Pod | None) -> bool:
@@ -21,7 +20,7 @@ def gone(target: Target, pod: Pod | None) -> bool:
 
 def terminal(pod: Pod | None) -> bool:
     """Its processes are over, though the pod may still be listed."""
-    return pod is not None and pod.phase in FINAL_PHASES
+    return pod is not None and not active(pod)
 
 
 def consulted(policy: Policy, target: Target, pod: Pod | None) -> Pod | None:

@@ -6,7 +6,7 @@ from typing import assert_never
 from msgspec import structs
 
 from evictd.core.effects import Tick
-from evictd.core.moments import Now, same_boot
+from evictd.core.moments import Now, later_in_boot
 from evictd.core.protocol import facts, reports
 from evictd.core.protocol.case import Case, Held, Run, stamp, with_eviction, with_held
 from evictd.core.protocol.inputs import (
@@ -183,9 +183,7 @@ def _with_evidence(rules: ControllerRules, case: Case, taken_at: Moment) -> Case
 def _after(rules: ControllerRules, taken_at: Moment, boot_seconds: float) -> bool:
     """Where the observation does not count our boot's time, its receipt does: it came later."""
     since = Moment(time=taken_at.time, boot_id=rules.boot_id, uptime_seconds=boot_seconds)
-    if not same_boot(since, taken_at) or taken_at.uptime_seconds is None:
-        return True
-    return taken_at.uptime_seconds > boot_seconds
+    return later_in_boot(since, taken_at) is not False
 
 
 def _registered(case: Case, given: Registered, now: Now) -> Case:

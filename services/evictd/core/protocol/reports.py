@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from msgspec import structs
 
-from evictd.core.moments import Now
+from evictd.core.moments import Now, whole_second
 from evictd.core.protocol.case import Case, Run, stamp, with_eviction
 from evictd.core.protocol.chain import active, active_entry, entry_of
 from evictd.core.protocol.conditions import eviction_finished, transition_time
@@ -177,7 +177,7 @@ def _gone(eviction: Eviction, responder: str, report: Report) -> bool:
 
 
 def _clamped(time: datetime | None, start: datetime, now: datetime) -> datetime | None:
-    return None if time is None else max(start, min(time.replace(microsecond=0), now))
+    return None if time is None else max(start, min(whole_second(time), now))
 
 
 def _left_time(case: Case, eviction: Eviction, responder: str) -> datetime | None:

@@ -87,6 +87,13 @@ def resource_of(signal: str) -> Resource | None:
     return None if known is None else known.resource
 
 
+def urgency(signal: str) -> int:
+    """Memory first, then the other known signals, then unknown ones. [kubelet-eviction 6]"""
+    if resource_of(signal) is Resource.MEMORY:
+        return 0
+    return 1 if signal in SIGNALS else 2
+
+
 def in_bytes(signal: str) -> bool:
     """Whether its amounts are bytes; the others are counts or, for stalls, per cent."""
     return signal not in STALL_SIGNALS and resource_of(signal) in BYTES

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from evictd.core.signals.amounts import exact_text
-from evictd.core.signals.names import SIGNALS, Resource, resource_of
+from evictd.core.signals.names import resource_of, urgency
 from evictd_schemas import Number, SignalReading
 
 LESS_THAN = "LessThan"
@@ -209,7 +209,7 @@ def by_priority(thresholds: Sequence[Threshold]) -> tuple[Threshold, ...]:
     """Memory, then the other known signals, then unknown ones; inside each hard before soft, then
     the order given. [kubelet-eviction 6]"""
     return tuple(
-        sorted(thresholds, key=lambda threshold: (_group(threshold.signal), not threshold.hard))
+        sorted(thresholds, key=lambda threshold: (urgency(threshold.signal), not threshold.hard))
     )
 
 
@@ -217,9 +217,3 @@ def acting(thresholds: Sequence[Threshold]) -> Threshold | None:
     """The one that is acted on: the first by priority that has a resource."""
     ordered = by_priority(thresholds)
     return next((item for item in ordered if resource_of(item.signal) is not None), None)
-
-
-def _group(signal: str) -> int:
-    if resource_of(signal) is Resource.MEMORY:
-        return 0
-    return 1 if signal in SIGNALS else 2
