@@ -118,6 +118,16 @@ async def test_the_same_payload_is_answered_again_after_ten_minutes() -> None:
     assert first.id != second.id
 
 
+async def test_a_new_life_answers_the_same_payload_under_the_same_id() -> None:
+    """So that a wrong retained message is heard of once, however often a worker starts."""
+    former, later = Room(), Room()
+    for room in (former, later):
+        room.open(b"{")
+    assert former.outside.events[0].id == later.outside.events[0].id
+    former.open(b"[")
+    assert former.outside.events[1].id != former.outside.events[0].id
+
+
 async def test_who_is_not_the_judge_only_counts() -> None:
     room = Room(Role.CONTROLLER)
     assert room.open(b"{") is None

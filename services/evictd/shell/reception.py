@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from evictd.core.events import emit
+from evictd.core.moments import Now
 from evictd.core.problems import Problem
 from evictd.shell.bus import Delivery
 from evictd.shell.clock import Clock
@@ -67,10 +68,12 @@ class Reception:
     def reject(self, place: Place[Any], delivery: Delivery, problems: Sequence[Problem]) -> None:
         """Count it and, as the judge of this topic, answer it once."""
         self.rejected += 1
-        if place.kind.judge is not self._role or self._answered_lately(delivery):
+        if place.kind.judge is not self._role:
+            return
+        now, digest = self._clock.now(), _digest(delivery)
+        if self._answered_lately(digest, now):
             return
         first = problems[0]
-        now = self._clock.now()
         sentence = "; ".join(f"{problem.field}: {problem.reason}" for problem in problems)
         effect = emit(
             node=place.node,
@@ -79,7 +82,7 @@ class Reception:
             message=f"{delivery.topic}: {sentence}",
             time=now.utc,
             about=delivery.topic,
-            transition=now.utc.isoformat(),
+            transition=f"{digest.hex()} {now.utc.timestamp() // REPEAT_SECONDS:.0f}",
             figures={
                 "topic": delivery.topic,
                 "field": first.field,
@@ -101,19 +104,20 @@ class Reception:
             return None, (_problem(error),)
         return message, self._admit(place, message)
 
-    def _answered_lately(self, delivery: Delivery) -> bool:
-        digest = blake2b(
-            delivery.topic.encode() + b"\0" + delivery.payload, digest_size=16
-        ).digest()
-        now_seconds = self._clock.now().boot_seconds
+    def _answered_lately(self, digest: bytes, now: Now) -> bool:
         last_seconds = self._answered.get(digest)
-        if last_seconds is not None and now_seconds - last_seconds < REPEAT_SECONDS:
+        if last_seconds is not None and now.boot_seconds - last_seconds < REPEAT_SECONDS:
             return True
-        self._answered[digest] = now_seconds
+        self._answered[digest] = now.boot_seconds
         self._answered.move_to_end(digest)
         if len(self._answered) > REMEMBERED_MAX:
             self._answered.popitem(last=False)
         return False
+
+
+def _digest(delivery: Delivery) -> bytes:
+    """What a payload on a topic is known by; a new life gives its answer the same id with it."""
+    return blake2b(delivery.topic.encode() + b"\0" + delivery.payload, digest_size=16).digest()
 
 
 def _problem(error: Exception) -> Problem:

@@ -70,12 +70,11 @@ def test_an_eviction_that_the_controller_did_not_write_does_not_last(acting: Sit
         until("it is cleared", lambda: acting.ear.state.get(topic) == b"")
 
 
+@pytest.mark.parametrize("acting", ["joined"], indirect=True)
 def test_nobody_acts_on_it_where_the_controller_is_in_the_same_process(
     acting: Site, machine: Kernel
 ) -> None:
     """Separate processes need the broker's access list for that."""
-    if "up" not in acting.processes:
-        return
     topic = f"{ROOT}/evictions/{PARENT}/ghost"
     acting.publish(topic, ghost(acting), retain=True)
     until("it is cleared", lambda: acting.ear.state.get(topic) == b"")
