@@ -21,6 +21,7 @@ import structlog
 from evictd.core.effects import Emit, Keep
 from evictd.core.errors import HostError
 from evictd.shell.bus.marks import Mark
+from evictd.shell.garbage import building_states
 from evictd.shell.journal import Row
 from evictd.shell.journal_codec import READING_ERRORS, Codec
 from evictd.shell.journal_store import HISTORY_MAX, Past, Store
@@ -109,16 +110,20 @@ class SqliteJournal(Generic[S, E]):
             await asyncio.wait([self._writing])
 
     async def rows(self) -> Sequence[Row[S, E]]:
-        rows = []
-        for key, state, effects in await self._in_thread(self._store.rows):
-            try:
-                row_state, row_effects = self._codec.read(state, effects)
-            except READING_ERRORS as error:
-                raise HostError(f"the journal's row {key!r} cannot be read: {error}") from error
-            rows.append(Row(key=key, state=row_state, effects=row_effects))
-            if row_state is None:
-                self._ended.setdefault(key, time.monotonic())
+        texts = await self._in_thread(self._store.rows)
+        with building_states(len(texts)):
+            rows = [self._read(*text) for text in texts]
+        for row in rows:
+            if row.state is None:
+                self._ended.setdefault(row.key, time.monotonic())
         return rows
+
+    def _read(self, key: str, state: bytes | None, effects: bytes) -> Row[S, E]:
+        try:
+            row_state, row_effects = self._codec.read(state, effects)
+        except READING_ERRORS as error:
+            raise HostError(f"the journal's row {key!r} cannot be read: {error}") from error
+        return Row(key=key, state=row_state, effects=row_effects)
 
     async def commit(self, rows: Sequence[Row[S, E]]) -> None:
         self._waiting.update({row.key: self._with_events(self._told(row)) for row in rows})

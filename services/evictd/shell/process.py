@@ -26,6 +26,7 @@ from evictd.shell.bus.marks import Mark
 from evictd.shell.bus.presence import Member, Presence, written_by
 from evictd.shell.clock import Clock, SystemClock
 from evictd.shell.epoch import Epoch, first_epoch
+from evictd.shell.garbage import search_less
 from evictd.shell.inbox import Inbox
 from evictd.shell.journal import Journal, MemoryJournal
 from evictd.shell.journal_sqlite import SqliteJournal
@@ -114,6 +115,7 @@ async def run_workers(
     Raises `Replaced` (exit code 9), `NodeTaken` (3), `HostError` for a journal that cannot be used,
     and `Bug` when a worker crashed: a process does not live on with half of its workers.
     """
+    search_less()
     async with AsyncExitStack() as stack:
         journals: dict[Role, SqliteJournal[Any, Any]] = {
             post.role: await stack.enter_async_context(
