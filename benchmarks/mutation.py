@@ -2,13 +2,12 @@
 
     nice -n 10 python benchmarks/mutation.py [--minutes 25] [--room core/signals] [--output FILE]
 
-`--again FILE` tries only those that an earlier report names.
-
 Everything is collected and run once, to learn which test reaches which line. Then each mutant is a
 fork of this process in which one function has other code, and in which the tests that reach the
 changed line are run, the quickest first, until one fails. Only code inside functions is changed;
 constants of modules and defaults of fields are not. Mutants come in a seeded random order, so that
-a run that ends by time is a fair sample.
+a run that ends by time is a fair sample. `--again FILE` tries only changes that an earlier report
+names, at whatever line they are by now.
 """
 
 import argparse
@@ -18,6 +17,7 @@ import functools
 import gc
 import os
 import random
+import re
 import signal
 import sys
 import time
@@ -178,9 +178,9 @@ def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.Functi
             yield from functions(node, f"{prefix}{node.name}.")
 
 
-def mutants_of(file: Path) -> Iterator[Mutant]:
+def mutants_of(file: Path, text: str) -> Iterator[Mutant]:
     """Every mutant of one file, one after the other in the same tree."""
-    tree = ast.parse(file.read_text())
+    tree = ast.parse(text)
     for name, function in functions(tree):
         for site in [site for statement in function.body for site in sites(function, statement)]:
             for other in changes(site.node):
@@ -269,7 +269,11 @@ class Mutation:
     """A plugin that takes the place of pytest's own loop over the tests."""
 
     def __init__(self, rooms: Sequence[str], minutes: float, again: str) -> None:
-        self._again = again
+        self._again = {without_line(line) for line in again.splitlines()}
+        self._texts = {
+            file: file.read_text() for room in rooms for file in (PACKAGE / room).rglob("*.py")
+        }
+        """As they are imported a moment later: somebody may write them meanwhile."""
         self.tallies = {room: Tally() for room in rooms}
         self.total = dict.fromkeys(rooms, 0)
         self._minutes = minutes
@@ -289,9 +293,10 @@ class Mutation:
         queue = [
             (room, mutant)
             for room in self.tallies
-            for file in sorted((PACKAGE / room).rglob("*.py"))
-            for mutant in mutants_of(file)
-            if not self._again or told(mutant) in self._again
+            for file, text in sorted(self._texts.items())
+            if file.is_relative_to(PACKAGE / room)
+            for mutant in mutants_of(file, text)
+            if not self._again or without_line(told(mutant)) in self._again
         ]
         for room, _ in queue:
             self.total[room] += 1
@@ -386,6 +391,11 @@ def say(text: str) -> None:
 
 def told(mutant: Mutant) -> str:
     return f"{mutant.file.relative_to(ROOT)}:{mutant.lines[0]}: {mutant.change}"
+
+
+def without_line(line: str) -> str:
+    """What `told` says, wherever it is."""
+    return re.sub(r":[0-9]+:", ":", line, count=1)
 
 
 def report(run: Mutation) -> Iterator[str]:
