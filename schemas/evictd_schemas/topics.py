@@ -100,6 +100,11 @@ class Place(Generic[M]):
     node: str
     names: Mapping[str, str]
 
+    @property
+    def participant(self) -> str:
+        """The requester, responder or person that the topic names, as `acme.io/drain`."""
+        return f"{self.names['domain']}/{self.names['key']}"
+
 
 OBSERVATION = Topic(
     path="observation", message=Observation, writer=Role.COLLECTOR, judge=Role.EVALUATOR
@@ -196,13 +201,19 @@ def cut(name: str, bytes_max: int = SEGMENT_BYTES_MAX) -> str:
     return name.encode()[:bytes_max].decode(errors="ignore")
 
 
+def levels(participant: str) -> dict[str, str]:
+    """The two levels that a domain-prefixed name takes in a topic."""
+    domain, _, key = participant.partition("/")
+    return {"domain": domain, "key": key}
+
+
 def place(topic: str) -> Place[Any] | None:
     """Read a topic back; None when it is none of the table, or below what can be no node: there
     nothing could be said either."""
-    levels = topic.split("/")
-    if levels[:2] != ROOT.split("/") or len(levels) < 4:
+    words = topic.split("/")
+    if words[:2] != ROOT.split("/") or len(words) < 4:
         return None
-    node, rest = levels[2], tuple(levels[3:])
+    node, rest = words[2], tuple(words[3:])
     if segment_problem(node) is not None:
         return None
     for kind in TOPICS:

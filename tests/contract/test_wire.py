@@ -114,6 +114,14 @@ def test_a_topic_reads_back_to_what_built_it(topic: topics.Topic, data: st.DataO
     assert topics.matches(topic.everywhere(node), built)
 
 
+def test_a_participants_name_is_two_levels_and_reads_back() -> None:
+    built = topics.REGISTRATION.at("edge-7", **topics.levels("acme.io/drain"))
+    assert built == "evictd/v1/edge-7/responders/acme.io/drain"
+    found = topics.place(built)
+    assert found is not None
+    assert found.participant == "acme.io/drain"
+
+
 @pytest.mark.parametrize("level", ["", "a/b", "+", "a#", "$SYS", "a b", "a\0b", "a\nb", "x" * 254])
 def test_a_name_that_mqtt_cannot_carry_is_refused(level: str) -> None:
     with pytest.raises(ValueError, match="cannot be a level"):

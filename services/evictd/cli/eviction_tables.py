@@ -61,7 +61,7 @@ def name_of(found: Found[Any]) -> str:
 
 def requester_of(found: Found[EvictionRequest]) -> str:
     """Who asks, as the topic tells it."""
-    return f"{found.place.names['domain']}/{found.place.names['key']}"
+    return found.place.participant
 
 
 def target_text(namespace: str, message: Eviction | EvictionRequest) -> str:
@@ -202,7 +202,7 @@ def responders(mirror: Mirror, now: datetime) -> Iterator[Item]:
         yield from _built_in(mirror, node)
     registered = {}
     for found in mirror.objects(topics.REGISTRATION):
-        name = f"{found.place.names['domain']}/{found.place.names['key']}"
+        name = found.place.participant
         registered[found.place.node, name] = found
         yield _registered(mirror, found, name)
     for (node, name), pods in sorted(_declared(mirror).items()):

@@ -49,7 +49,7 @@ async def planned(reader: Reader, name: str) -> tuple[str, Pod, Foresight]:
 def registrations(mirror: Mirror, node: str) -> dict[str, Registration]:
     """Who has registered on a node, by name."""
     return {
-        f"{found.place.names['domain']}/{found.place.names['key']}": found.message
+        found.place.participant: found.message
         for found in mirror.objects(topics.REGISTRATION, node)
     }
 

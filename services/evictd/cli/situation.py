@@ -13,7 +13,7 @@ from evictd.cli.last_configuration import remembered
 from evictd.cli.machine import home_node
 from evictd.cli.options import Command, config_option, loaded
 from evictd.client import Mirror, connect
-from evictd.core.decision import Given, Judged, Plan, Restored, Retained, Seen, Wished, decide
+from evictd.core.decision import Given, Judged, Plan, Recalled, Retained, Seen, Wished, decide
 from evictd.core.decision.explanation import Situation
 from evictd.core.decision.requests import REQUESTERS
 from evictd.core.errors import InputError
@@ -166,10 +166,10 @@ def _givens(mirror: Mirror, node: str) -> list[Given]:
     requests = tuple(
         Retained(topic=found.topic, request=found.message)
         for found in mirror.objects(topics.REQUEST, node)
-        if f"{found.place.names['domain']}/{found.place.names['key']}" in REQUESTERS
+        if found.place.participant in REQUESTERS
     )
     return [
-        Restored(decision=mirror.get(topics.DECISION, node), requests=requests),
+        Recalled(decision=mirror.get(topics.DECISION, node), requests=requests),
         *(
             Seen(
                 namespace=found.place.names["namespace"],

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from evictd.controller.directory import Directory
-from evictd.controller.keys import key_of, levels_of, participant_of
+from evictd.controller.keys import key_of, levels_of
 from evictd.controller.registry import Registry
 from evictd.controller.views import Views
 from evictd.core.admission.kinds import too_many
@@ -79,7 +79,7 @@ class Desk:
         if place.kind is topics.REPORT:
             return tuple(report_problems(message, now))
         if place.kind is topics.REGISTRATION:
-            return tuple(registration_problems(participant_of(place), message))
+            return tuple(registration_problems(place.participant, message))
         if place.kind is topics.OBSERVATION:
             return problems(place.node, message, self.views.held(place.node))
         return ()
@@ -141,7 +141,7 @@ class Desk:
         given = Reported(
             namespace=namespace,
             name=name,
-            responder=participant_of(place),
+            responder=place.participant,
             report=opened.message,
             listed=opened.listed,
         )
@@ -152,7 +152,7 @@ class Desk:
 
     def registration(self, opened: Opened) -> Iterator[Entry]:
         """Chains hear of their own responders; a last will counts only for its own connection."""
-        node, responder = opened.place.node, participant_of(opened.place)
+        node, responder = opened.place.node, opened.place.participant
         registration: Registration | None = opened.message
         if not self.registry.take(node, responder, registration):
             return

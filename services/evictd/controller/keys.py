@@ -42,9 +42,4 @@ def read_key(text: str) -> Key:
 
 def levels_of(place: Place[Any]) -> tuple[str, str, str]:
     """Requester, namespace and name of a request, as its topic tells them."""
-    return participant_of(place), place.names["namespace"], place.names["name"]
-
-
-def participant_of(place: Place[Any]) -> str:
-    """The domain-prefixed name that a topic carries."""
-    return f"{place.names['domain']}/{place.names['key']}"
+    return place.participant, place.names["namespace"], place.names["name"]

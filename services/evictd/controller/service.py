@@ -18,9 +18,10 @@ from evictd.core.effects import ControllerEffect, Keep, Retract, Tick
 from evictd.core.moments import Now
 from evictd.core.problems import Problem
 from evictd.core.protocol.advance import advance
-from evictd.core.protocol.announcement import eviction_topic, status_topic
+from evictd.core.protocol.announcement import status_topic
 from evictd.core.protocol.case import Case
 from evictd.core.protocol.inputs import ControllerRules, Given
+from evictd.core.protocol.naming import eviction_topic
 from evictd.core.protocol.patience import LIST_SECONDS
 from evictd.core.protocol.reports import Standing
 from evictd.shell.bus import Delivery, Listing

@@ -17,8 +17,9 @@ from evictd.core.duty.state import Assigned
 from evictd.core.effects import BusEffect, Publish, Retract, Tick, WakeAt
 from evictd.core.moments import Now, whole_second
 from evictd.core.protocol.chain import entry_of
+from evictd.core.protocol.naming import report_topic
 from evictd.core.protocol.vocabulary import State
-from evictd_schemas import Eviction, Report, ResponderStatus, topics
+from evictd_schemas import Eviction, Report, ResponderStatus
 
 FORGET_SECONDS = 60.0
 """An Eviction that is gone may come back: somebody had cleared its topic, and its controller writes
@@ -369,8 +370,4 @@ def _entry(rules: TurnRules, turn: Turn) -> ResponderStatus | None:
 
 def _topic(rules: TurnRules, turn: Turn) -> str:
     assert turn.eviction is not None  # noqa: S101 - a report is of an Eviction
-    metadata = turn.eviction.metadata
-    domain, _, key = rules.name.partition("/")
-    return topics.REPORT.at(
-        rules.node, namespace=metadata.namespace, name=metadata.name, domain=domain, key=key
-    )
+    return report_topic(rules.node, turn.eviction, rules.name)

@@ -11,8 +11,8 @@ from evictd.core.evaluation import (
     Given,
     Gone,
     Observed,
+    Recalled,
     Reclaimed,
-    Restored,
     Watch,
     evaluate,
     forgotten,
@@ -83,7 +83,7 @@ class Evaluator:
         if place.kind is topics.OBSERVATION:
             self._observe(place.node, opened)
         elif place.kind is topics.PRESSURE:
-            self._restore(place, opened)
+            self._recall(place, opened)
         elif place.kind is topics.ORDER_STATUS and opened.message is not None:
             given = Reclaimed(status=opened.message)
             self._outside.inbox.feed(place.node, given, slot=delivery.topic)
@@ -100,14 +100,14 @@ class Evaluator:
             self._forget(node)
             self._outside.inbox.feed(node, Gone())
 
-    def _restore(self, place: Place[Any], opened: Opened) -> None:
+    def _recall(self, place: Place[Any], opened: Opened) -> None:
         """Only what was there before this life; the link sees to others who write on our topics."""
         pressure = opened.message
         if not opened.listed or not isinstance(pressure, Pressure):
             return
         if topics.PRESSURE.at(place.node) not in self.publisher.published:
             self._outside.epoch.raise_above(pressure.epoch)
-            self._outside.inbox.feed(place.node, Restored(pressure=pressure))
+            self._outside.inbox.feed(place.node, Recalled(pressure=pressure))
 
     def _admit(self, place: Place[Any], message: Any) -> Sequence[Problem]:
         if place.kind is not topics.OBSERVATION:

@@ -6,7 +6,7 @@ the requests yet. [design, law 5]
 
 from collections.abc import Hashable, Iterator
 
-from evictd.core.decision import Given, Restored, Retained
+from evictd.core.decision import Given, Recalled, Retained
 from evictd_schemas import Decision, EvictionRequest
 
 
@@ -36,5 +36,5 @@ class Recovery:
             retained = tuple(
                 Retained(topic=topic, request=request) for topic, request in self._requests.items()
             )
-            yield Restored, Restored(decision=self._decision, requests=retained)
+            yield Recalled, Recalled(decision=self._decision, requests=retained)
         yield from self._statuses.items()

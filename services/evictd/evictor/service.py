@@ -71,7 +71,7 @@ class Evictor:
         """What it reads: the two streams, what became of its requests and orders, what is down,
         wishes, and its own former decisions and requests."""
         scope = self._outside.scope
-        names = [requester.split("/") for requester in REQUESTERS]
+        own = [topics.levels(requester) for requester in REQUESTERS]
         return (
             topics.OBSERVATION.everywhere(scope),
             topics.PRESSURE.everywhere(scope),
@@ -80,8 +80,8 @@ class Evictor:
             topics.STOPPED.everywhere(scope),
             topics.WISH.everywhere(scope),
             topics.DECISION.everywhere(scope),
-            *(topics.REQUEST.everywhere(scope, domain=one, key=two) for one, two in names),
-            *(topics.REQUEST_STATUS.everywhere(scope, domain=one, key=two) for one, two in names),
+            *(topics.REQUEST.everywhere(scope, **levels) for levels in own),
+            *(topics.REQUEST_STATUS.everywhere(scope, **levels) for levels in own),
         )
 
     async def run(self) -> None:
@@ -193,8 +193,7 @@ class Evictor:
             return problems(place.node, message, None if pairing is None else pairing.view)
         broken = rule_breaks(place.node, message)
         if place.kind is topics.WISH:
-            author = f"{place.names['domain']}/{place.names['key']}"
-            return (*participant("topic", author, outsider=False), *broken)
+            return (*participant("topic", place.participant, outsider=False), *broken)
         return broken
 
     def _serves(self, node: str) -> bool:

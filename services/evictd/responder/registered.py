@@ -31,8 +31,7 @@ class Registrant(Member):
 
     @property
     def topic(self) -> str:
-        domain, _, key = self.responder.name.partition("/")
-        return topics.REGISTRATION.at(self.node, domain=domain, key=key)
+        return topics.REGISTRATION.at(self.node, **topics.levels(self.responder.name))
 
     @property
     def client_id(self) -> str:

@@ -81,12 +81,11 @@ class DefaultResponder:
         """What it reads: Evictions, orders, the observation for last figures; and its own words of
         former lives, so that it does not say them twice."""
         node = self._outside.node
-        domain, _, key = DEFAULT_RESPONDER.partition("/")
         return (
             topics.EVICTION.everywhere(node),
             topics.ORDER.everywhere(node),
             topics.OBSERVATION.everywhere(node),
-            topics.REPORT.everywhere(node, domain=domain, key=key),
+            topics.REPORT.everywhere(node, **topics.levels(DEFAULT_RESPONDER)),
             topics.ORDER_STATUS.everywhere(node),
             topics.STOPPED.everywhere(node),
         )

@@ -102,10 +102,9 @@ class Turns:
     @property
     def filters(self) -> Sequence[str]:
         """Evictions, and what earlier lives of this responder had reported."""
-        domain, _, key = self._responder.name.partition("/")
         return (
             topics.EVICTION.everywhere(self._node),
-            topics.REPORT.everywhere(self._node, domain=domain, key=key),
+            topics.REPORT.everywhere(self._node, **topics.levels(self._responder.name)),
         )
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-UNLIMITED_BYTES = 1 << 60
-"""Kernels write 2^63 less a page, engines 2^64 - 1; nothing real is above this."""
+LIMIT_MAX = 1 << 62
+"""A limit above it is none: kernels write 2^63 less a page, engines 2^64 - 1.
+[kubelet-eviction 2.2]"""
 
 
 class Hierarchies(Struct, frozen=True, kw_only=True):
@@ -62,4 +63,4 @@ def limit_bytes(group: Path, *names: str) -> int | None:
 
 def bounded_bytes(amount: int) -> int | None:
     """An amount that is a limit; None for zero and for every way to write "no limit"."""
-    return amount if 0 < amount < UNLIMITED_BYTES else None
+    return amount if 0 < amount <= LIMIT_MAX else None

@@ -129,7 +129,7 @@ class Teller:
                 self.tell(str(message.data["reason"]), str(message.data["message"]))
             case _:
                 if message.message:
-                    self.tell(f"{place.names['domain']}/{place.names['key']}", message.message)
+                    self.tell(place.participant, message.message)
 
     def listed(self, listing: Listing) -> None:
         """The story starts with nothing on the bus."""

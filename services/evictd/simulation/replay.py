@@ -27,7 +27,7 @@ from evictd.core.decision import (
 from evictd.core.decision.requests import REQUESTERS
 from evictd.core.effects import BusEffect, Publish, Tick
 from evictd.core.evaluation import Given as Evaluated
-from evictd.core.evaluation import Observed, Reclaimed, Restored, Watch, evaluate
+from evictd.core.evaluation import Observed, Recalled, Reclaimed, Watch, evaluate
 from evictd.core.moments import Now
 from evictd.core.observations import merge, problems, sequence_of
 from evictd.core.rules import Rules
@@ -143,7 +143,7 @@ class _Node:
         before, self._live_pressure = self._live_pressure, message
         if line.listed:
             self._pressure = message
-            self._evaluate(Restored(pressure=message), _received(line))
+            self._evaluate(Recalled(pressure=message), _received(line))
             return
         if before is not None and _unstamped(before) == _unstamped(message):
             said = self._pressure or message  # again, with a greater epoch or to an empty broker
@@ -151,7 +151,7 @@ class _Node:
             return
         if before is not None and message.epoch > before.epoch:
             self._watch = Watch()
-            self._evaluate(Restored(pressure=before), _received(line))
+            self._evaluate(Recalled(pressure=before), _received(line))
         now = _at(line, message.time)
         again = self._pressed(message, before, now)
         self._compare(number, place, message, again)
@@ -223,7 +223,7 @@ class _Node:
 
     def _request(self, _number: int, line: Line, place: Place[Any], message: Any) -> None:
         """Ours, as they stand; asked for by a decision, and so no input."""
-        if f"{place.names['domain']}/{place.names['key']}" not in REQUESTERS:
+        if place.participant not in REQUESTERS:
             return
         if message is None:
             self._requests.pop(line.topic, None)
@@ -278,7 +278,7 @@ def _given(line: Line, place: Place[Any], message: Any) -> Given | None:
         case topics.EVICTION.path:
             return Seen(namespace=names["namespace"], name=names["name"], eviction=message)
         case topics.REQUEST_STATUS.path:
-            if f"{names['domain']}/{names['key']}" not in REQUESTERS:
+            if place.participant not in REQUESTERS:
                 return None
             return Answered(topic=topics.REQUEST.at(place.node, **names), status=message)
         case topics.ORDER_STATUS.path:

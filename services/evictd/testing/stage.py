@@ -267,8 +267,7 @@ class Stage:
     @property
     def filters(self) -> tuple[str, ...]:
         """A listener of what the responder reports."""
-        domain, _, key = self.responder.name.partition("/")
-        return (topics.REPORT.everywhere(NODE, domain=domain, key=key),)
+        return (topics.REPORT.everywhere(NODE, **topics.levels(self.responder.name)),)
 
     def deliver(self, delivery: Delivery) -> None:
         """Keep a report."""
@@ -298,5 +297,4 @@ async def staged(responder: Responder) -> AsyncIterator[Stage]:
 
 
 def _request_topic(requester: str, name: str) -> str:
-    domain, _, key = requester.partition("/")
-    return topics.REQUEST.at(NODE, domain=domain, key=key, namespace=NAMESPACE, name=name)
+    return topics.REQUEST.at(NODE, **topics.levels(requester), namespace=NAMESPACE, name=name)

@@ -9,7 +9,7 @@ from uuid import NAMESPACE_OID, uuid5
 import msgspec
 from msgspec import structs
 
-from evictd.core.decision import Answered, Given, Judged, Ordered, Plan, Restored, Retained, decide
+from evictd.core.decision import Answered, Given, Judged, Ordered, Plan, Recalled, Retained, decide
 from evictd.core.effects import BusEffect, Emit, Publish, Retract, Tick, WakeAt
 from evictd.core.evaluation import Observed, Reclaimed, Watch, evaluate
 from evictd.core.moments import Now
@@ -306,7 +306,7 @@ class Stage:
         requests = tuple(
             Retained(topic=topic, request=request) for topic, request in self.standing.items()
         )
-        return self.tell(Restored(decision=decision, requests=requests))
+        return self.tell(Recalled(decision=decision, requests=requests))
 
 
 def sent(message: M) -> M:

@@ -3,7 +3,7 @@
 from msgspec import structs
 from tests.core.decision.stage import Stage, rules_of
 
-from evictd.core.decision import Answered, Gone, Judged, Plan, Restored, Retained, Seen
+from evictd.core.decision import Answered, Gone, Judged, Plan, Recalled, Retained, Seen
 from evictd.core.rules import HOST, Mode
 from evictd_schemas import (
     Eviction,
@@ -233,7 +233,7 @@ def test_what_was_decided_since_the_start_goes_before_what_is_found() -> None:
     old = stage.plan.decision
     stage.observe("900Mi")
     newest = stage.plan
-    assert stage.tell(Restored(decision=old)).effects == ()
+    assert stage.tell(Recalled(decision=old)).effects == ()
     assert stage.plan == newest
 
 
@@ -279,7 +279,7 @@ def test_a_cleared_status_and_one_of_nobodys_request_change_nothing() -> None:
 def test_a_request_that_names_no_pod_of_ours_is_not_taken_up() -> None:
     stage = pair(Stage(rules_of(HARD)))
     strange = Retained(topic="evictd/v1/edge/decision", request=EvictionRequest())
-    assert stage.tell(Restored(decision=None, requests=(strange,))).effects == ()
+    assert stage.tell(Recalled(decision=None, requests=(strange,))).effects == ()
     assert stage.plan == Plan()
 
 

@@ -4,7 +4,7 @@ import pytest
 from tests.core.evaluation.node import MEMORY, NODEFS, Node, line, only, statuses
 
 from evictd.core.effects import WakeAt
-from evictd.core.evaluation import Restored, Watch, evaluate
+from evictd.core.evaluation import Recalled, Watch, evaluate
 from evictd.core.evaluation.step import SILENT_SECONDS
 from evictd_schemas import SignalReading
 
@@ -44,7 +44,7 @@ def test_after_a_restart_a_condition_that_was_unknown_lasts_while_its_observatio
     assert before is not None
     assert statuses(before)[0] == "True"
     node.watch = Watch()
-    node.feed(Restored(pressure=before))
+    node.feed(Recalled(pressure=before))
     after = node.observe(10, memory=4)
     assert statuses(after)[0] == "True"
 
@@ -54,7 +54,7 @@ def test_after_a_restart_a_threshold_goes_on_from_when_it_was_first_met() -> Non
     before = node.observe(memory=0.5)
     assert before is not None
     node.watch = Watch()
-    node.feed(Restored(pressure=before))
+    node.feed(Recalled(pressure=before))
     assert only(node.observe(61, memory=0.5)).due
 
 
@@ -63,7 +63,7 @@ def test_a_watch_that_judges_already_takes_nothing_from_an_older_word() -> None:
     older = node.observe(memory=0.5)
     node.observe(400, memory=4)
     assert older is not None
-    node.feed(Restored(pressure=older))
+    node.feed(Recalled(pressure=older))
     assert statuses(node.observe(10, memory=4))[0] == "False"
 
 
@@ -71,7 +71,7 @@ def test_without_any_observation_after_a_restart_silence_is_noticed() -> None:
     node = Node(line(MEMORY, 1))
     before = node.observe(memory=0.5)
     assert before is not None
-    _, asked = evaluate(node.rules, Watch(), Restored(pressure=before), node.now)
+    _, asked = evaluate(node.rules, Watch(), Recalled(pressure=before), node.now)
     wakes = [effect.boot_seconds for effect in asked if isinstance(effect, WakeAt)]
     assert wakes == [node.seconds + SILENT_SECONDS]
 

@@ -4,7 +4,7 @@ import pytest
 from tests.core.evaluation.node import MEMORY, NODEFS, Node, line, only, statuses
 
 from evictd.core.effects import Retract, Tick, WakeAt
-from evictd.core.evaluation import Gone, Restored, Watch
+from evictd.core.evaluation import Gone, Recalled, Watch
 from evictd.core.rules import HOST
 from evictd_schemas import Layout
 
@@ -249,6 +249,6 @@ def test_a_restored_pressure_of_other_thresholds_is_forgotten() -> None:
     pressure = former.observe(memory=1)
     node = Node(line(MEMORY, 3, grace_seconds=60))
     assert pressure is not None
-    node.feed(Restored(pressure=pressure))
+    node.feed(Recalled(pressure=pressure))
     assert node.watch.first_observed == {}
     assert node.watch.conditions

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.evaluation.node import MEMORY, START, Node, line, statuses
 
-from evictd.core.evaluation import Restored, Watch
+from evictd.core.evaluation import Recalled, Watch
 from evictd.core.signals.thresholds import Threshold
 from evictd_schemas import Pressure
 
@@ -41,7 +41,7 @@ def test_a_restart_between_any_two_passes_changes_nothing(
         if index == at and other is not None:
             travelled = msgspec.json.decode(msgspec.json.encode(other), type=Pressure)
             restarted.watch = Watch()
-            restarted.feed(Restored(pressure=travelled))
+            restarted.feed(Recalled(pressure=travelled))
 
 
 @given(LOOKS)

@@ -170,6 +170,13 @@ def test_unlimited_is_no_number(tmp_path: Path, written: str) -> None:
     assert files.limit(tmp_path / "limit") is None
 
 
+def test_a_limit_is_one_up_to_half_of_the_greatest_number(tmp_path: Path) -> None:
+    """A group whose limit exceeds 2^62 counts as unlimited. [kubelet-eviction 2.2]"""
+    for amount, limit in ((0, 0), (1 << 61, 1 << 61), (1 << 62, 1 << 62), ((1 << 62) + 1, None)):
+        (tmp_path / "limit").write_text(f"{amount}\n")
+        assert files.limit(tmp_path / "limit") == limit
+
+
 def test_the_machine_reads_the_root_group(host: Any) -> None:
     """v2's root has no usage file: anonymous and file pages are its usage."""
     reading = memory.read(host.proc, locate(host.cgroups), None)["memory.available"]

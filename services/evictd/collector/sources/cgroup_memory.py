@@ -5,7 +5,6 @@ from pathlib import Path
 from msgspec import Struct
 
 from evictd.collector.sources import files
-from evictd.runtimes.hierarchies import UNLIMITED_BYTES
 
 
 class GroupMemory(Struct, frozen=True, kw_only=True):
@@ -51,7 +50,7 @@ def _first_version(folder: Path, usage: int, figures: dict[str, int]) -> GroupMe
 
     limits = (
         files.limit(folder / "memory.limit_in_bytes"),
-        _limited(figures.get("hierarchical_memory_limit")),
+        files.limited(figures.get("hierarchical_memory_limit")),
     )
     swap_known = "total_swap" in figures or "swap" in figures
     return GroupMemory(
@@ -89,10 +88,6 @@ def _limits_upwards(folder: Path) -> list[int | None]:
         limits.append(files.limit(folder / "memory.max"))
         folder = folder.parent
     return limits
-
-
-def _limited(figure: int | None) -> int | None:
-    return None if figure is None or figure >= UNLIMITED_BYTES else figure
 
 
 def _tightest(*limits: int | None) -> int | None:

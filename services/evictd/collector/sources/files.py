@@ -4,7 +4,7 @@ import errno
 from pathlib import Path
 
 from evictd.core.errors import HostError
-from evictd.runtimes.hierarchies import UNLIMITED_BYTES
+from evictd.runtimes.hierarchies import LIMIT_MAX
 
 ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ESRCH, errno.ENODEV, errno.EOPNOTSUPP})
 """Not there, vanished while it was read, or not offered by this kernel."""
@@ -40,8 +40,12 @@ def amount(path: Path) -> int | None:
 
 def limit(path: Path) -> int | None:
     """One limit; None where there is none, in whatever way that is written."""
-    figure = amount(path)
-    return None if figure is None or figure >= UNLIMITED_BYTES else figure
+    return limited(amount(path))
+
+
+def limited(figure: int | None) -> int | None:
+    """A figure that is a limit, zero included; None for one that stands for "no limit"."""
+    return None if figure is None or figure > LIMIT_MAX else figure
 
 
 def keyed(content: str, path: Path) -> dict[str, int]:

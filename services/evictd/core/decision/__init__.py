@@ -10,7 +10,7 @@ from evictd.core.decision.inputs import (
     Gone,
     Judged,
     Ordered,
-    Restored,
+    Recalled,
     Retained,
     Seen,
     Wished,
@@ -28,6 +28,6 @@ __all__ = [
     "Wished",
     "Fallen",
     "Retained",
-    "Restored",
+    "Recalled",
     "Gone",
 ]

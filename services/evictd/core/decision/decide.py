@@ -16,7 +16,7 @@ from evictd.core.decision.inputs import (
     Gone,
     Judged,
     Ordered,
-    Restored,
+    Recalled,
     Seen,
     Wished,
 )
@@ -60,8 +60,8 @@ def decide(rules: Rules, plan: Plan, given: Given | Tick, now: Now) -> Step:
             return _seen(plan, given), ()
         case Wished():
             return _wished(plan, given), ()
-        case Restored():
-            return _restored(rules, plan, given, now)
+        case Recalled():
+            return _recalled(rules, plan, given, now)
         case Tick():
             return _ticked(rules, plan, now)
         case Fallen(namespace=namespace, name=name, stopped=stopped):
@@ -309,7 +309,7 @@ def _wished(plan: Plan, given: Wished) -> Plan:
     return structs.replace(plan, wishes=newest(wishes))
 
 
-def _restored(rules: Rules, plan: Plan, given: Restored, now: Now) -> Step:
+def _recalled(rules: Rules, plan: Plan, given: Recalled, now: Now) -> Step:
     """Take up our own retained state; what was decided since the start goes before it."""
     known = {own.topic for own in plan.own}
     found = [recovered(retained, now) for retained in given.requests]

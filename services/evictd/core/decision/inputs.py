@@ -73,7 +73,7 @@ class Retained(Struct, frozen=True, kw_only=True):
     request: EvictionRequest
 
 
-class Restored(Struct, frozen=True, kw_only=True):
+class Recalled(Struct, frozen=True, kw_only=True):
     """Our own retained state after a restart: the evictor has no other memory. [design, law 5]"""
 
     decision: Decision | None
@@ -85,4 +85,4 @@ class Gone(Struct, frozen=True, kw_only=True):
     [contract 2]"""
 
 
-Given: TypeAlias = Judged | Seen | Answered | Ordered | Wished | Fallen | Restored | Gone
+Given: TypeAlias = Judged | Seen | Answered | Ordered | Wished | Fallen | Recalled | Gone

@@ -113,9 +113,8 @@ def recovered(retained: Retained, now: Now) -> OwnRequest | None:
 
 def request_topic(node: str, requester: str, pod: Pod) -> str:
     """Where the request of one requester for one life of a pod stands."""
-    domain, key = requester.split("/")
     return topics.REQUEST.at(
-        node, domain=domain, key=key, namespace=pod.namespace, name=request_name(pod)
+        node, **topics.levels(requester), namespace=pod.namespace, name=request_name(pod)
     )
 
 

@@ -34,6 +34,7 @@ from evictd.core.duty.state import (
 from evictd.core.effects import Publish, Retract, Stop, Tick, WakeAt
 from evictd.core.moments import Now, whole_second
 from evictd.core.pods import critical
+from evictd.core.protocol.naming import report_topic
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
 from evictd.core.rules import Mode, Rules
 from evictd_schemas import Eviction, Pod, PodReference, Report, Stopped, topics
@@ -327,11 +328,7 @@ def _retracted(rules: Rules, duty: Duty) -> tuple[Effect, ...]:
 
 def _report_topic(rules: Rules, duty: Duty) -> str:
     assert duty.eviction is not None  # noqa: S101 - only an assigned duty reports
-    metadata = duty.eviction.metadata
-    domain, _, key = DEFAULT_RESPONDER.partition("/")
-    return topics.REPORT.at(
-        rules.node, namespace=metadata.namespace, name=metadata.name, domain=domain, key=key
-    )
+    return report_topic(rules.node, duty.eviction, DEFAULT_RESPONDER)
 
 
 def _dryness(rules: Rules, eviction: Eviction) -> str | None:

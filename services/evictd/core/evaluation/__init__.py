@@ -5,11 +5,11 @@
 - `judgement`: one pass over one observation, with `timing` for all that needs a moment, and
   `slope` for a hard line that comes first
 - `report`: the Pressure message and the events, with `cadence` for the next look
-- `restoring`: going on after a restart
+- `recall`: going on after a restart
 """
 
 from evictd.core.evaluation.step import evaluate, forgotten, silent
-from evictd.core.evaluation.watch import Given, Gone, Observed, Reclaimed, Restored, Watch
+from evictd.core.evaluation.watch import Given, Gone, Observed, Recalled, Reclaimed, Watch
 
 __all__ = [
     "evaluate",
@@ -18,7 +18,7 @@ __all__ = [
     "Watch",
     "Given",
     "Observed",
-    "Restored",
+    "Recalled",
     "Reclaimed",
     "Gone",
 ]

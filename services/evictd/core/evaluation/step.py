@@ -10,6 +10,7 @@ import msgspec
 
 from evictd.core.effects import Asked, Publish, Retract, Tick, WakeAt
 from evictd.core.evaluation.judgement import Judgement, judge, judge_again, readings_of, unsupported
+from evictd.core.evaluation.recall import recalled
 from evictd.core.evaluation.report import (
     condition_events,
     pressure_of,
@@ -17,8 +18,7 @@ from evictd.core.evaluation.report import (
     stale_event,
     stale_pressure,
 )
-from evictd.core.evaluation.restoring import restored
-from evictd.core.evaluation.watch import Given, Gone, Observed, Reclaimed, Restored, Watch
+from evictd.core.evaluation.watch import Given, Gone, Observed, Recalled, Reclaimed, Watch
 from evictd.core.moments import Now, moment, same_boot
 from evictd.core.observations import GAP_INTERVALS, sequence_of
 from evictd.core.orders import OrderState
@@ -36,8 +36,8 @@ def evaluate(rules: Rules, watch: Watch, given: Given, now: Now) -> tuple[Watch,
             return _noted(watch, observation, now)
         case Observed(observation=observation):
             return _observed(rules, watch, observation, now)
-        case Restored(pressure=pressure):
-            return _restored(rules, watch, pressure, now)
+        case Recalled(pressure=pressure):
+            return _recalled(rules, watch, pressure, now)
         case Reclaimed(status=status):
             return _reclaimed(rules, watch, status), ()
         case Gone():
@@ -116,9 +116,9 @@ def _noted(watch: Watch, observation: Observation, now: Now) -> tuple[Watch, Ask
     return noted, (WakeAt(boot_seconds=_wake_boot_seconds(noted, now)),)
 
 
-def _restored(rules: Rules, watch: Watch, pressure: Pressure, now: Now) -> tuple[Watch, Asked]:
+def _recalled(rules: Rules, watch: Watch, pressure: Pressure, now: Now) -> tuple[Watch, Asked]:
     """Go on from there; should no observation come, that is noticed as well."""
-    going_on = restored(rules, watch, pressure)
+    going_on = recalled(rules, watch, pressure)
     if going_on.received_boot_seconds is None:
         going_on = msgspec.structs.replace(going_on, received_boot_seconds=now.boot_seconds)
     return going_on, (WakeAt(boot_seconds=_wake_boot_seconds(going_on, now)),)

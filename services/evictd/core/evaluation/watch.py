@@ -63,7 +63,7 @@ class Observed(Struct, frozen=True, kw_only=True, tag=True):
     listed: bool = False
 
 
-class Restored(Struct, frozen=True, kw_only=True, tag=True):
+class Recalled(Struct, frozen=True, kw_only=True, tag=True):
     """The evaluator's own retained Pressure of an earlier life."""
 
     pressure: Pressure
@@ -79,7 +79,7 @@ class Gone(Struct, frozen=True, kw_only=True, tag=True):
     """The node's observation was cleared: nobody observes it any more."""
 
 
-Given: TypeAlias = Observed | Restored | Reclaimed | Gone | Tick
+Given: TypeAlias = Observed | Recalled | Reclaimed | Gone | Tick
 
 
 def key_of(threshold: Threshold) -> str:

@@ -22,6 +22,7 @@ from evictd.core.protocol.conditions import (
     transition_time,
 )
 from evictd.core.protocol.inputs import ControllerRules
+from evictd.core.protocol.naming import eviction_topic, report_topic
 from evictd.core.protocol.vocabulary import Cause, ConditionType, Intent, State
 from evictd_schemas import Eviction, ResponderStatus, topics
 
@@ -59,27 +60,16 @@ def status_topic(node: str, held: Held) -> str:
     return topics.REQUEST_STATUS.at(node, **_levels(held))
 
 
-def eviction_topic(node: str, eviction: Eviction) -> str:
-    """Where an Eviction stands."""
-    metadata = eviction.metadata
-    return topics.EVICTION.at(node, namespace=metadata.namespace, name=metadata.name)
-
-
 def _levels(held: Held) -> dict[str, str]:
     requester, namespace, name = held.topic_levels
-    domain, _, key = requester.partition("/")
-    return {"domain": domain, "key": key, "namespace": namespace, "name": name}
+    return {**topics.levels(requester), "namespace": namespace, "name": name}
 
 
 def _report_topics(node: str, eviction: Eviction) -> Iterator[str]:
     """The report topics beneath a collected Eviction, as far as anybody could have used them."""
-    metadata = eviction.metadata
     for entry in eviction.status.responders:
-        domain, _, key = entry.name.partition("/")
-        if entry.start_time is not None and key:
-            yield topics.REPORT.at(
-                node, namespace=metadata.namespace, name=metadata.name, domain=domain, key=key
-            )
+        if entry.start_time is not None and "/" in entry.name:
+            yield report_topic(node, eviction, entry.name)
 
 
 def _requests(rules: ControllerRules, old: Case, new: Case, now: Now) -> Iterator[ControllerEffect]:

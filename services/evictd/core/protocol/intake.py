@@ -103,9 +103,8 @@ def _held(rules: ControllerRules, case: Case, given: Requested, now: Now) -> Hel
 
 def _first_seen(rules: ControllerRules, given: Requested, now: Now) -> Held:
     """Uid and time are minted at first sight, unless we remember having done so."""
-    domain, _, key = given.requester.partition("/")
     topic = topics.REQUEST.path.format(
-        domain=domain, key=key, namespace=given.namespace, name=given.name
+        **topics.levels(given.requester), namespace=given.namespace, name=given.name
     )
     status = given.status or RequestStatus(
         uid=minted(f"{rules.node}/{topic}", now), generation=1, creation_timestamp=stamp(now)

@@ -1,9 +1,12 @@
-"""Names of Evictions: `pod-<n>-<pod name>`. [eviction-request-api 5.7]"""
+"""Names of Evictions, `pod-<n>-<pod name>`, and the topics of what is said of them.
+
+[eviction-request-api 5.7] [contract 2]
+"""
 
 import re
 from collections.abc import Iterable
 
-from evictd_schemas import topics
+from evictd_schemas import Eviction, topics
 
 _NAME = re.compile(r"pod-([0-9]+)-(.+)", re.DOTALL)
 
@@ -20,6 +23,20 @@ def next_number(pod_name: str, existing: Iterable[str]) -> int:
     """
     numbers = (_number(pod_name, name) for name in existing)
     return 1 + max((number for number in numbers if number is not None), default=0)
+
+
+def eviction_topic(node: str, eviction: Eviction) -> str:
+    """Where an Eviction stands."""
+    metadata = eviction.metadata
+    return topics.EVICTION.at(node, namespace=metadata.namespace, name=metadata.name)
+
+
+def report_topic(node: str, eviction: Eviction, responder: str) -> str:
+    """Where a responder reports on it."""
+    metadata = eviction.metadata
+    return topics.REPORT.at(
+        node, namespace=metadata.namespace, name=metadata.name, **topics.levels(responder)
+    )
 
 
 def _number(pod_name: str, name: str) -> int | None:

@@ -94,7 +94,6 @@ class Information(Struct, frozen=True, kw_only=True, rename="pascal"):
 
     cgroup_driver: str = "cgroupfs"
     memory_limit: bool = True
-    server_version: str = ""
 
 
 class Pruned(Struct, frozen=True, kw_only=True, rename="pascal"):

@@ -13,7 +13,7 @@ from evictd.core.signals.thresholds import Threshold, merged
 from evictd_schemas import Layout, Moment, Observation, Pressure, SignalReading, ThresholdStatus
 
 
-def restored(rules: Rules, watch: Watch, pressure: Pressure) -> Watch:
+def recalled(rules: Rules, watch: Watch, pressure: Pressure) -> Watch:
     """The watch as it was when that Pressure was published; a watch that already judges stays.
 
     Thresholds that are no longer configured are forgotten. The layout is asked for anew.
