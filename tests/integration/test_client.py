@@ -23,6 +23,23 @@ async def test_after_connecting_the_list_is_complete(broker: Any) -> None:
         assert mirror.authoritative
 
 
+async def test_the_list_gets_complete_however_much_others_say_meanwhile(broker: Any) -> None:
+    """Near a line a node observes ten times a second: just then somebody looks."""
+    topic = topics.WISH.at("edge-7", **WISH)
+
+    async def talk(someone: Client) -> None:
+        while True:
+            await someone.publish(topic, b'{"verb":"Hold"}', qos=1, retain=True)
+            await asyncio.sleep(0.05)
+
+    async with Client("127.0.0.1", broker.port, protocol=ProtocolVersion.V5) as someone:
+        talking = asyncio.ensure_future(talk(someone))
+        async with connect(broker.url, seconds=5) as mirror:
+            assert mirror.get(topics.WISH, "edge-7", **WISH) == Wish(verb="Hold")
+        talking.cancel()
+        await asyncio.wait([talking])
+
+
 async def test_what_was_published_inside_is_there_after_the_end(broker: Any) -> None:
     async with connect(broker.url) as mirror:
         mirror.publish(topics.WISH, Wish(verb="Hold"), "edge-7", **WISH)

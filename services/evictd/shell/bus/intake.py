@@ -62,8 +62,9 @@ class Intake:
         self.replaced = asyncio.Event()
         self.contested = asyncio.Event()
         """Our status has to be said again."""
-        self.heard_at = 0.0
-        """Loop time of the last message."""
+        self.listed_at = 0.0
+        """Loop time of the last message that was there before we were. Live ones do not count: near
+        a line they come oftener than a list takes to get quiet."""
 
     def connect(self) -> None:
         """A new connection begins, and with it a new list."""
@@ -75,7 +76,8 @@ class Intake:
 
     def take(self, topic: str, payload: bytes, *, listed: bool) -> None:
         """One message from the broker."""
-        self.heard_at = asyncio.get_running_loop().time()
+        if listed:
+            self.listed_at = asyncio.get_running_loop().time()
         place = topics.place(topic)
         if place is None:
             return

@@ -237,9 +237,9 @@ class Link:
 
     async def _get_quiet(self) -> None:
         loop = asyncio.get_running_loop()
-        self.intake.heard_at = loop.time()
+        self.intake.listed_at = loop.time()
         while True:
-            rest_seconds = self.intake.heard_at + QUIET_SECONDS - loop.time()
+            rest_seconds = self.intake.listed_at + QUIET_SECONDS - loop.time()
             if rest_seconds <= 0:
                 return
             await anyio.sleep(rest_seconds)
