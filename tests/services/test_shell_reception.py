@@ -14,7 +14,7 @@ from evictd.core.events import emit
 from evictd.core.problems import Problem
 from evictd.shell.bus import Delivery, Listing, Router
 from evictd.shell.clock import LoopClock
-from evictd.shell.epoch import Epoch
+from evictd.shell.epoch import EPOCH_MAX, Epoch
 from evictd.shell.publisher import Publisher
 from evictd.shell.reception import REPEAT_SECONDS, Reception
 from evictd_schemas import Decision, Event, OrderStatus, Wish, topics
@@ -116,6 +116,25 @@ async def test_the_same_payload_is_answered_again_after_ten_minutes() -> None:
     room.open(b"{")
     first, second = room.outside.events
     assert first.id != second.id
+
+
+async def test_a_whole_number_beyond_64_bits_is_answered() -> None:
+    room = Room()
+    topic = topics.ORDER_STATUS.at(NODE, name="reclaim")
+    step = b'{"step":"images","freedBytes":-%d}' % 10**400
+    assert room.open(b'{"orderUid":"a","state":"Running","steps":[%s]}' % step, topic) is None
+    (event,) = room.outside.events
+    assert event.data["field"] == "steps[0].freedBytes"
+
+
+async def test_digits_in_a_text_are_no_number() -> None:
+    assert Room().open(b'{"verb":"Hold","target":"shop/12345678901234567890"}') is not None
+
+
+async def test_an_epoch_that_no_clock_counts_raises_nothing() -> None:
+    epoch = Epoch(10)
+    epoch.raise_above(EPOCH_MAX + 1)
+    assert epoch.epoch == 10
 
 
 async def test_a_new_life_answers_the_same_payload_under_the_same_id() -> None:

@@ -5,6 +5,9 @@
 
 from collections.abc import Callable
 
+EPOCH_MAX = 1 << 62
+"""An epoch above it is rubbish: no clock counts so far, and one more must still fit."""
+
 
 class Epoch:
     """One for all workers of a process. `rev` grows with each change of anything it writes."""
@@ -24,8 +27,9 @@ class Epoch:
         self._raised.append(republish)
 
     def raise_above(self, epoch: int) -> None:
-        """A message of another life had this epoch: ours is greater from now on."""
-        if epoch < self.epoch:
+        """A message of another life had this epoch: ours is greater from now on, unless it is
+        rubbish."""
+        if not self.epoch <= epoch <= EPOCH_MAX:
             return
         self.epoch = epoch + 1
         for republish in self._raised:

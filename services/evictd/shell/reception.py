@@ -4,13 +4,15 @@ A message that does not decode or breaks a rule changes nothing. The worker that
 as judge answers with one `MessageRejected`; the others only count. [contract 1, Rejection]
 """
 
+import re
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 import msgspec
+from msgspec import to_builtins
 
 from evictd.core.events import emit
 from evictd.core.moments import Now
@@ -23,6 +25,10 @@ from evictd_schemas.topics import PAYLOAD_BYTES_MAX, Place, Role, segment_proble
 
 REPEAT_SECONDS = 600.0
 """The same payload on the same topic is answered once in this time. [contract 1]"""
+WHOLE_MAX = 2**63 - 1
+"""The greatest whole number of any message: a signed 64-bit integer."""
+LONG_NUMBER = re.compile(rb"[0-9]{19}")
+"""Only a payload with so many digits in a row can hold a greater one."""
 REMEMBERED_MAX = 10_000
 """Answers remembered for that; beyond it the oldest is forgotten and may be answered again."""
 
@@ -102,6 +108,8 @@ class Reception:
             message = msgspec.json.decode(payload, type=place.kind.message)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             return None, (_problem(error),)
+        if LONG_NUMBER.search(payload) and (beyond := tuple(_beyond("", to_builtins(message)))):
+            return None, beyond
         return message, self._admit(place, message)
 
     def _answered_lately(self, digest: bytes, now: Now) -> bool:
@@ -113,6 +121,18 @@ class Reception:
         if len(self._answered) > REMEMBERED_MAX:
             self._answered.popitem(last=False)
         return False
+
+
+def _beyond(path: str, value: object) -> Iterator[Problem]:
+    """Whole numbers that no journal and no other reader could take, wherever a message has them."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _beyond(f"{path}.{name}".lstrip("."), inner)
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            yield from _beyond(f"{path}[{index}]", inner)
+    elif isinstance(value, int) and abs(value) > WHOLE_MAX:
+        yield Problem(field=path, reason=f"it is beyond {WHOLE_MAX}")
 
 
 def _digest(delivery: Delivery) -> bytes:

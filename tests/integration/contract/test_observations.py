@@ -35,6 +35,10 @@ def second(number: int) -> str:
         ({"time": "1969-12-31T23:59:59Z"}, "time"),
         ({"sequence": -1}, "sequence"),
         ({"sequence": 2**63}, "sequence"),
+        (
+            {"signals": {"memory.available": {"available": 10**400, "capacity": 1}}},
+            "signals.memory.available.available",
+        ),
         ({"bootId": ""}, "bootId"),
         ({"intervalSeconds": 0}, "intervalSeconds"),
         ({"pods": [WEB, WEB]}, "pods[1].name"),

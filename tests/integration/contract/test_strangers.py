@@ -91,3 +91,33 @@ def test_nothing_else_of_a_stranger_stands_where_one_writer_is_ours(
     topic = f"{ROOT}/{kind}"
     acting.publish(topic, {"state": "Finished", "orderUid": uid("ghost")}, retain=True)
     until("it is cleared", lambda: acting.ear.state.get(topic) == b"")
+
+
+@pytest.mark.parametrize(
+    "epoch", [2**62 + 1, 2**63, 10**400], ids=["62 bits", "63 bits", "400 digits"]
+)
+@pytest.mark.parametrize("kind", ["pressure", "decision", "workers"])
+def test_an_epoch_that_no_clock_counts_ends_nobody(site: Site, kind: str, epoch: int) -> None:
+    """It is overwritten like anything else that is strange."""
+    topic = f"{ROOT}/{kind}" if kind != "workers" else f"{ROOT}/workers/evictor"
+    until("something stands there", lambda: site.ear.now(topic))
+    theirs = {**site.ear.now(topic), "epoch": epoch}
+    site.publish(topic, theirs, retain=True)
+    until("it is overwritten", lambda: site.ear.now(topic)["epoch"] < 2**62)
+    assert all(process.poll() is None for process in site.processes.values())
+
+
+def test_rubbish_that_stood_there_before_hinders_no_start(fresh_site: Site) -> None:
+    """A broker keeps it while evictd is away."""
+    topics = [f"{ROOT}/{kind}" for kind in ("pressure", "decision", "workers/evictor")]
+    until("all is there", lambda: all(fresh_site.ear.now(topic) for topic in topics))
+    for worker in ("evaluator", "evictor"):
+        fresh_site.kill(worker)
+    for topic in topics:
+        theirs = {**fresh_site.ear.now(topic), "epoch": 10**30, "status": "lost"}
+        fresh_site.publish(topic, theirs, retain=True)
+    for worker in ("evaluator", "evictor"):
+        fresh_site.start(worker)
+    for topic in topics:
+        until("it is overwritten", lambda of=topic: fresh_site.ear.now(of)["epoch"] < 2**62)
+    assert all(process.poll() is None for process in fresh_site.processes.values())

@@ -9,12 +9,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from evictd.shell.epoch import EPOCH_MAX
 from evictd_schemas import topics
 
 CLEARED_MAX = 10_000
 """Cleared topics remembered to recognise a broker that went back in time."""
-PAIR_MAX = 1 << 62
-"""A pair above it is no order but rubbish: no clock counts so far, and one more must still fit."""
+PAIR_MAX = EPOCH_MAX
+"""A pair above it is no order but rubbish."""
 
 
 class Mark(Struct, frozen=True, kw_only=True, order=True):

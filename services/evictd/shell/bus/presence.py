@@ -13,7 +13,7 @@ from enum import StrEnum
 import msgspec
 
 from evictd.core.errors import EvictdError, InputError
-from evictd.shell.epoch import Epoch
+from evictd.shell.epoch import EPOCH_MAX, Epoch
 from evictd_schemas import WorkerStatus, topics
 from evictd_schemas.topics import ALL, WORKER, Role
 
@@ -160,9 +160,10 @@ class Presence:
 def read_status(payload: bytes) -> WorkerStatus | None:
     """A status that can be read, or None."""
     try:
-        return msgspec.json.decode(payload, type=WorkerStatus)
+        status = msgspec.json.decode(payload, type=WorkerStatus)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
+    return status if 0 <= status.epoch <= EPOCH_MAX else None
 
 
 def written_by(role: Role, scope: str) -> tuple[str, ...]:
