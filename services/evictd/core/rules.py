@@ -27,56 +27,69 @@ class Candidates(StrEnum):
 
 
 class Profile(Struct, frozen=True, kw_only=True):
-    """The named switches in which a plain host differs from the kubelet, each with its default
-    there.
+    """The named switches in which a plain host differs from the kubelet, whose way is the default.
 
-    `single_precision_percentages`: the kubelet computes percentages with a 32-bit fraction.
-    `priority_first`: priority before "exceeds its request" in the ranking, and a pod without
-    statistics last.
-    `inodes_minus_bytes`: the kubelet subtracts the storage request in bytes from an inode count.
-    `memory_view`: which of a reading's `views` counts; None takes `available`.
-    `hard_grace_seconds`: SIGKILL after that on a hard eviction.
-    `hard_grace_is_cap`: the workload's own grace counts, up to `hard_grace_seconds`.
-    `grace_ends_when_worse`: SIGKILL sooner when the signal falls below half its line, or when
-    everything waits for memory for more than 40 per cent of the time.
-    `negative_soft_cap_is_own`: a negative maximum soft grace means the workload's own.
-    `settle_seconds`: after a victim is gone, the next needs an observation at least that much
-    later.
-    `failed_victim_moves_on`: a victim that did not go is `Failed` for ten minutes and the next is
-    taken.
-    `reclaim_pause_seconds`: after a pass that found nobody to evict, reclaiming is not repeated
-    sooner; the kubelet reclaims in each pass, but has one only every ten seconds.
-    `goes_on_to_next_shortage`: where nothing can relieve the most urgent shortage, the next one has
-    its turn in the same pass; the kubelet looks at one a pass.
-    `stop_one_growing_writer`: disk and inode pressure stops at most the one workload whose growth
-    explains it.
-    `one_event_a_crossing`: `EvictionThresholdMet` once while a threshold stays met, not in each
-    pass.
-    `warns_before_first_act`: a line that is already crossed when `act` first starts is told of, and
-    acted on only `hard_grace_seconds` later.
-    `slope_cuts_grace`: a soft line is due before its grace ends when its signal falls so fast that
-    the hard line would come first.
-    `recheck_revises_state`: the observation after a reclaim is a pass of its own; the kubelet's
-    re-check leaves conditions and first-observed times alone.
+    Each says what it does and why a host wants it otherwise. [design, two profiles]
     """
 
     single_precision_percentages: bool = True
+    """Percentages are computed with a 32-bit fraction, as the kubelet does. A host computes them in
+    double precision, so that 10% of a large disk is the figure that people work out themselves."""
     priority_first: bool = False
+    """In the ranking priority comes before "uses more than it asked for", then what a stop would
+    give back, then youth, and a workload without statistics goes last. On a host hardly anybody
+    asks for an amount, so that the kubelet's first question would rank everybody alike, and who is
+    not measured would go before who is known to have taken the memory."""
     inodes_minus_bytes: bool = True
+    """From an inode count the storage request in bytes is subtracted, as the kubelet does; the
+    difference means nothing, so that a host leaves it out."""
     memory_view: str | None = None
+    """Which view of memory counts; none takes the kubelet's, in which active file pages are used
+    up. A host takes the kernel's own estimate: cache that can be dropped is no shortage."""
     hard_grace_seconds: int = 1
+    """Seconds from SIGTERM to SIGKILL in a hard eviction. A host leaves a database time to close
+    its files. Its key is `evictionHardGracePeriod`."""
     hard_grace_is_cap: bool = False
+    """A workload whose own stop time-out is shorter than the hard grace gets its own. It said
+    itself that it needs no more."""
     grace_ends_when_worse: bool = False
+    """SIGKILL comes sooner when the signal falls below half its line, or when everything waits for
+    memory for more than 40% of the time. The machine may not last for the rest of the grace."""
     negative_soft_cap_is_own: bool = False
+    """A negative maximum soft grace leaves a workload its own. The kubelet refuses such a value; on
+    a host it is the default, because a soft eviction has the time."""
     settle_seconds: float = 0
+    """After a victim is gone, the next one needs an observation at least so many seconds younger.
+    The kernel frees memory after the process is gone, and who looks at once takes a second victim
+    for nothing. Its key is `settleSeconds`."""
     failed_victim_moves_on: bool = False
+    """A victim that did not go is passed over for ten minutes and the next one is taken. The
+    kubelet asks the same one again; on a host one stuck process would hold up all relief."""
     reclaim_pause_seconds: float = 0
+    """After a pass that found nobody to evict, reclaiming is not repeated for so many seconds. The
+    kubelet reclaims in each pass, but has one only every ten seconds; a host looks far more often
+    when it is short."""
     goes_on_to_next_shortage: bool = False
+    """Where nothing can relieve the most urgent shortage, the next one has its turn in the same
+    pass. The kubelet looks at one a pass, and a full disk that nobody can empty would hide a lack
+    of memory for ever."""
     stop_one_growing_writer: bool = False
+    """Disk and inode pressure stops at most the one workload whose growth explains the loss. A stop
+    ends growth and frees no space: to stop one after the other would take all of them down and
+    leave the disk as full."""
     one_event_a_crossing: bool = False
+    """`EvictionThresholdMet` is told once while a line stays crossed, not in each pass. On a host
+    people read the events."""
     warns_before_first_act: bool = False
+    """A line that is already crossed when acting first begins is told of, and acted on only
+    `hard_grace_seconds` later. Nobody should lose a workload in the second in which evictd is
+    switched on."""
     slope_cuts_grace: bool = False
+    """A soft line is due before its grace ends when its signal falls so fast that the hard line
+    would come first. What can still go gently should not go hard."""
     recheck_revises_state: bool = False
+    """The observation after a reclaim is a pass of its own. The kubelet's re-check leaves
+    conditions and first-observed times alone, so that they stay wrong until the next pass."""
 
 
 KUBELET = Profile()
