@@ -14,35 +14,29 @@ from tests.core.decision.stage import (
     threshold,
     uid_of,
 )
-from tests.core.decision.test_composite_reasons import STALL, SWAP, reason_of, rules_with
-from tests.core.decision.test_explanation import situation_of
 from tests.core.decision.test_growth import DISK, host, look, writer
 from tests.core.decision.test_reclaiming import limited
 
-from evictd.core.decision import Seen, usage
-from evictd.core.decision.explanation import changes, explained
+from evictd.core.decision import Seen, Wished, usage
 from evictd.core.decision.grace import pressure_grace_seconds
 from evictd.core.decision.growth import Loss
 from evictd.core.decision.loops import LOOP_SECONDS, counted
-from evictd.core.decision.message import pressure_reason
-from evictd.core.decision.shortage import by_urgency
 from evictd.core.effects import Emit
 from evictd.core.moments import Now
-from evictd.core.rules import Candidates
-from evictd.core.signals.names import Resource
 from evictd_schemas import (
     Condition,
+    Container,
+    ContainerStatistics,
     Eviction,
     EvictionSpec,
     EvictionStatus,
+    FileSystemStatistics,
     MemoryStatistics,
     PodReference,
-    PodResources,
     PodStatistics,
     PodTarget,
-    SignalReading,
     Target,
-    ThresholdStatus,
+    Wish,
 )
 
 HARD = "memory.available<1Gi"
@@ -261,85 +255,6 @@ def test_how_much_is_enough_is_asked_by_the_lines_of_that_signal_that_are_met() 
     assert order.until_available == amount("4Gi")
 
 
-# What is said
-
-
-def test_a_part_of_several_that_is_met_is_enough_and_the_others_are_not_named() -> None:
-    rules = rules_with(any_of=(SWAP, STALL), all_of=(SWAP,))
-    reason = reason_of(rules, "1Gi", **{"psi.memory.full.avg10": "50"})
-    assert reason.endswith("only 2 of 3 conditions are met: not swap.available<1Gi")
-
-
-def test_a_pod_without_statistics_that_asks_as_a_whole_is_no_consumer() -> None:
-    line = ThresholdStatus(
-        signal="memory.available",
-        operator="LessThan",
-        value="1Gi",
-        grace_period_seconds=0,
-        available=amount("900Mi"),
-    )
-    pod = pod_of("web", uses=None, pod_resources=PodResources(requests={"memory": amount("1Gi")}))
-    found = pressure_reason("memory.available", Resource.MEMORY, (line,), pod)
-    assert "was low on resource: memory" in (found.message or "")
-
-
-def test_unknown_signals_are_the_least_urgent() -> None:
-    lines = [
-        ThresholdStatus(signal=signal, operator="LessThan", value="1", grace_period_seconds=0)
-        for signal in ("gpu.available", "nodefs.available", "memory.available")
-    ]
-    ordered = [line.signal for line in by_urgency(lines)]
-    assert ordered == ["memory.available", "nodefs.available", "gpu.available"]
-
-
-def test_what_is_explained_is_what_is_short() -> None:
-    stage = Stage(rules_of(HARD, DISK))
-    stage.pods = [pod_of("web")]
-    signals = {"nodefs.available": "1Gi"}
-    given = stage.judge("8Gi", signals=signals)
-    assert given is not None
-    situation = structs.replace(situation_of(pod_of("web")), rules=stage.rules, given=given)
-    assert explained(situation).signal == "nodefs.available"
-    assert explained(situation, "memory.available").signal == "memory.available"
-    calm = structs.replace(situation, given=stage.judge("8Gi", signals={"nodefs.available": "9Gi"}))
-    assert explained(calm).signal == "memory.available"
-
-
-def test_a_request_as_large_as_its_use_lets_another_go_first() -> None:
-    web, batch = pod_of("web", uses="2Gi"), pod_of("batch", uses="1Gi")
-    situation = situation_of(web, batch)
-    explanation = explained(situation)
-    found = {item.setting: item.outcome for item in changes(situation, explanation, web.uid)}
-    assert found["request: {memory: 2Gi}"] == "shop/batch goes before it"
-    assert found["priority: 1"] == "shop/batch goes before it"
-    least = {item.setting: item.outcome for item in changes(situation, explanation, batch.uid)}
-    assert least["priority: -1"] == "it is the first to go"
-
-
-def test_one_that_is_no_candidate_is_told_where_it_would_stand_as_one() -> None:
-    web, batch = pod_of("web", uses="2Gi"), pod_of("batch", uses="1Gi", labelled=True)
-    situation = situation_of(web, batch, candidates=Candidates.LABELLED)
-    (change,) = changes(situation, explained(situation), web.uid)
-    assert change.outcome == "it is a candidate, the first to go"
-    protected = pod_of("tiny", uses="1Mi", labelled=True, protected=True)
-    situation = situation_of(batch, protected, candidates=Candidates.LABELLED)
-    (change,) = changes(situation, explained(situation), protected.uid)
-    assert (change.setting, change.outcome) == (
-        "protect: false",
-        "it is a candidate, ranked as it is here",
-    )
-
-
-def test_readings_of_nothing_at_all_are_told_as_nothing() -> None:
-    reading = SignalReading(available=0, capacity=amount("16Gi"))
-    stage = Stage(rules_of(HARD))
-    stage.pod("web")
-    view = stage.observe(signals={"memory.available": "0"})
-    assert reading.available == 0
-    assert view.decision is not None
-    assert "memory.available is 0 bytes, below" in view.decision.reason
-
-
 def test_one_that_has_to_wait_longer_holds_up_nobody() -> None:
     stage = household()
     stage.pod("web", uid=uid_of("web 1"))
@@ -369,3 +284,30 @@ def test_room_is_asked_of_the_allocatable_memory_as_well() -> None:
     assert not stage.observe("8Gi", signals=tight).orders
     roomy = {"allocatableMemory.available": "3Gi"}
     assert names(stage.observe("8Gi", signals=roomy)) == ["web"]
+
+
+def test_a_wish_that_is_taken_back_leaves_the_others_standing() -> None:
+    stage = Stage(rules_of(HARD))
+    stage.pods = [pod_of("a", uses="3Gi"), pod_of("b", uses="2Gi"), pod_of("c", uses="1Gi")]
+    for name in ("a", "b"):
+        wish = Wish(verb="Hold", target=f"shop/{name}", include_hard=True)
+        stage.tell(Wished(topic=f"wishes/{name}", wish=wish))
+    stage.tell(Wished(topic="wishes/a", wish=None))
+    assert stage.observe("900Mi").verdicts() == {"a": "Victim", "b": "Held", "c": "Candidate"}
+
+
+@pytest.mark.parametrize(("used", "victims"), [("1Gi", []), ("1025Mi", ["web"])])
+def test_a_container_may_use_all_of_its_own_limit(used: str, victims: list[str]) -> None:
+    stage = Stage(rules_of(HARD, local_storage_capacity_isolation=True))
+    entry = ContainerStatistics(
+        name="c",
+        rootfs=FileSystemStatistics(used_bytes=amount(used)),
+        logs=FileSystemStatistics(used_bytes=0),
+    )
+    limits = {"ephemeral-storage": amount("1Gi")}
+    stage.pod(
+        "web",
+        stats=PodStatistics(containers=(entry,)),
+        containers=(Container(name="c", limits=limits), Container(name="d")),
+    )
+    assert stage.observe("8Gi").victims == victims

@@ -1,9 +1,11 @@
 """Where one more or one less decides: when to look again, and what a restart takes up."""
 
+from typing import Any
+
 import pytest
 from tests.core.evaluation.node import MEMORY, NODEFS, Node, line, only, statuses
 
-from evictd.core.effects import WakeAt
+from evictd.core.effects import Emit, WakeAt
 from evictd.core.evaluation import Recalled, Watch, evaluate
 from evictd.core.evaluation.step import SILENT_SECONDS
 from evictd_schemas import SignalReading
@@ -83,3 +85,23 @@ def test_a_signal_at_nothing_at_all_is_met_and_shown_as_nothing() -> None:
     assert pressure is not None
     assert only(pressure).available == 0
     assert "0" in pressure.conditions[0].message
+
+
+def event_data(node: Node, reason: str) -> dict[str, Any]:
+    (found,) = (
+        effect.event.data
+        for effect in node.asked
+        if isinstance(effect, Emit) and effect.event.data["reason"] == reason
+    )
+    return found
+
+
+def test_an_event_of_a_condition_lists_its_own_thresholds_and_waits_for_no_other_condition() -> (
+    None
+):
+    """Memory is not observed at all; the disk gets short and is told with its line alone."""
+    node = Node(line(MEMORY, 1), line(NODEFS, 2))
+    node.observe(nodefs=1)
+    data = event_data(node, "NodeHasDiskPressure")
+    assert [item["signal"] for item in data["thresholds"]] == [NODEFS]
+    assert data["thresholds"][0]["met"] is True

@@ -3,11 +3,14 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec import structs
 
+from evictd.core.effects import Emit
 from evictd.core.moments import Now
-from evictd.core.protocol.case import Case, Run
+from evictd.core.protocol.announcement import announced
+from evictd.core.protocol.case import Case, Held, Run
 from evictd.core.protocol.facts import TerminalTimes
-from evictd.core.protocol.inputs import Reported
+from evictd.core.protocol.inputs import ControllerRules, Reported
 from evictd.core.protocol.labels import owner_reference, owners
 from evictd.core.protocol.policy import EVICTD
 from evictd.core.protocol.reports import (
@@ -28,8 +31,11 @@ from evictd_schemas import (
     EvictionStatus,
     Metadata,
     Pod,
+    PodTarget,
     Report,
+    RequestStatus,
     ResponderStatus,
+    Target,
     TargetResponder,
 )
 
@@ -193,3 +199,24 @@ def test_a_grace_may_be_as_long_as_the_workloads_own_and_not_shorter(
     spec = EvictionRequestSpec(requester="acme.io/x", grace_period_seconds=asked)
     found = refusal(EVICTD, pod, spec, ("acme.io/hard",))
     assert (found is not None) is refused
+
+
+@pytest.mark.parametrize(
+    ("target", "subject"),
+    [(Target(pod=PodTarget(name="web", uid="u")), "shop/web"), (Target(), "shop/")],
+)
+def test_a_wish_is_told_with_the_name_of_its_target(target: Target, subject: str) -> None:
+    asked = structs.replace(
+        request("one"),
+        spec=EvictionRequestSpec(requester="acme.io/x", intent="Eviction", target=target),
+    )
+    held = Held(
+        request=asked,
+        status=RequestStatus(uid="uid-one", generation=1, creation_timestamp=UTC_NOW),
+        received_boot_seconds=1.0,
+    )
+    rules = ControllerRules(node="edge")
+    effects = announced(rules, Case(), Case(requests=(held,)), NOW)
+    events = [effect.event for effect in effects if isinstance(effect, Emit)]
+    assert [event.data["reason"] for event in events] == ["EvictionRequested"]
+    assert events[0].data["message"] == f"acme.io/x wants {subject} to leave"
