@@ -6,7 +6,7 @@ import pytest
 
 from evictd.core.effects import Tick
 from evictd.shell.clock import LoopClock
-from evictd.shell.inbox import TIMER_RECHECK_SECONDS, Inbox
+from evictd.shell.inbox import KEYS_AT_ONCE, TIMER_RECHECK_SECONDS, Inbox
 
 pytestmark = pytest.mark.looptime
 
@@ -26,6 +26,25 @@ async def test_slots_of_one_key_are_kept_apart() -> None:
     inbox.feed("a", "two", slot=2)
     inbox.close()
     assert [batch async for batch in inbox] == [[("a", "one"), ("a", "two")]]
+
+
+async def test_a_batch_is_bounded_and_what_waits_on_coalesces_on() -> None:
+    """So that ten thousand keys at once hold nobody else up for seconds. A key is never split."""
+    inbox: Inbox[str] = Inbox(LoopClock())
+    keys = [f"key {number}" for number in range(2 * KEYS_AT_ONCE + 1)]
+    for key in keys:
+        inbox.feed(key, "old", slot=1)
+        inbox.feed(key, "other", slot=2)
+    batches = []
+    async for batch in inbox:
+        if not batches:
+            inbox.feed(keys[0], "new", slot=1)
+            inbox.feed(keys[-1], "new", slot=1)
+            inbox.close()
+        batches.append(batch)
+    assert [len(batch) for batch in batches] == [2 * KEYS_AT_ONCE, 2 * KEYS_AT_ONCE, 3]
+    assert batches[0][:2] == [(keys[0], "old"), (keys[0], "other")]
+    assert batches[2] == [(keys[-1], "other"), (keys[-1], "new"), (keys[0], "new")]
 
 
 async def test_a_timer_feeds_a_tick_at_its_time_and_a_later_wish_replaces_it() -> None:

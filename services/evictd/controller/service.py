@@ -158,6 +158,8 @@ class Controller:
     async def _list_in_time(self) -> None:
         """A broker that is not there delays nothing for longer than this."""
         await anyio.sleep(LIST_WAIT_SECONDS)
+        if self._list.judged:
+            return
         self._take_kept()
         self._look_again()
 

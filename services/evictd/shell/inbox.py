@@ -7,6 +7,7 @@ alone.
 
 import asyncio
 from collections.abc import AsyncIterator, Hashable
+from itertools import islice
 from typing import Generic, TypeVar, cast
 
 from evictd.core.effects import Tick
@@ -16,6 +17,8 @@ G = TypeVar("G")
 
 ITEMS_MAX = 200_000
 """Bound on waiting items: keys are workloads and requests, so this is far above any one machine."""
+KEYS_AT_ONCE = 250
+"""Keys of one batch: a tenth of a second of steps, then the loop looks at everything else."""
 TIMER_RECHECK_SECONDS = 30.0
 """A sleeping machine stops the loop's clock but not boot time, so that long waits are looked at
 again."""
@@ -78,10 +81,7 @@ class Inbox(Generic[G]):
         while True:
             await self._ready.wait()
             self._ready.clear()
-            batch = [
-                (key, given) for key, items in self._waiting.items() for given in items.values()
-            ]
-            self._waiting, self._size = {}, 0
+            batch = self._batch()
             if batch:
                 self.busy_since = self._clock.now().boot_seconds
                 yield batch
@@ -90,6 +90,13 @@ class Inbox(Generic[G]):
                 return
             if self._waiting:
                 self._ready.set()
+
+    def _batch(self) -> list[tuple[str, G | Tick]]:
+        """Of the keys that have waited longest, everything; the others stay and coalesce on."""
+        keys = tuple(islice(self._waiting, KEYS_AT_ONCE))
+        batch = [(key, given) for key in keys for given in self._waiting.pop(key).values()]
+        self._size -= len(batch)
+        return batch
 
     def _tick(self, key: str) -> None:
         self._timers.pop(key, None)
