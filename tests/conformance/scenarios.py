@@ -14,11 +14,11 @@ from tests.conformance.signals_operations import START, layout_of, summary_of, t
 
 from evictd.core.decision import Answered, Ordered
 from evictd.core.decision.reclaim import RECHECK_SECONDS
-from evictd.core.decision.requests import NODE_PRESSURE
 from evictd.core.effects import BusEffect, Emit, Publish, Tick
 from evictd.core.moments import Now
 from evictd.core.pod_admission import admits
 from evictd.core.pods import critical, qos_class
+from evictd.core.protocol.vocabulary import NODE_PRESSURE
 from evictd.core.rules import KUBELET, Candidates, Mode, Rules
 from evictd.core.signals.names import ConditionType
 from evictd.core.signals.summary import readings

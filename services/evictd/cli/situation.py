@@ -15,11 +15,11 @@ from evictd.cli.options import Command, config_option, loaded
 from evictd.client import Mirror, connect
 from evictd.core.decision import Given, Judged, Plan, Recalled, Retained, Seen, Wished, decide
 from evictd.core.decision.explanation import Situation
-from evictd.core.decision.requests import REQUESTERS
 from evictd.core.errors import InputError
 from evictd.core.evaluation import Observed, Watch, evaluate
 from evictd.core.moments import Now
 from evictd.core.observations import problems
+from evictd.core.protocol.vocabulary import PRESSURE_REQUESTERS
 from evictd.core.rules import Rules
 from evictd.core.signals.names import SIGNALS, resource_of
 from evictd.runtimes.settings import configured
@@ -166,7 +166,7 @@ def _givens(mirror: Mirror, node: str) -> list[Given]:
     requests = tuple(
         Retained(topic=found.topic, request=found.message)
         for found in mirror.objects(topics.REQUEST, node)
-        if found.place.participant in REQUESTERS
+        if found.place.participant in PRESSURE_REQUESTERS
     )
     return [
         Recalled(decision=mirror.get(topics.DECISION, node), requests=requests),

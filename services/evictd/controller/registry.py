@@ -1,6 +1,6 @@
 """Who has registered as a responder, on which node. [contract 3, Registration]"""
 
-from evictd.core.protocol.vocabulary import LOST
+from evictd.core.protocol.vocabulary import PresenceStatus
 from evictd_schemas import Registration
 
 
@@ -32,6 +32,6 @@ class Registry:
 
 def _outdated(registration: Registration, held: Registration | None) -> bool:
     """A will of another connection than the one that is there."""
-    if held is None or registration.status != LOST:
+    if held is None or registration.status != PresenceStatus.LOST:
         return False
     return (registration.epoch, registration.connection) != (held.epoch, held.connection)

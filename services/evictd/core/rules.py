@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from evictd.core.protocol.vocabulary import PRESSURE_REQUESTERS
 from evictd.core.signals.thresholds import Threshold
 from evictd_schemas import Pod
 
@@ -179,6 +180,6 @@ class Rules(Struct, frozen=True, kw_only=True):
     reclaim_steps: tuple[str, ...] | None = None
     """Reclaim steps of a plain host; None takes the kubelet's table by layout. [kubelet-eviction
     7]"""
-    hard_requesters: tuple[str, ...] = ("evictd.io/node-pressure", "evictd.io/local-storage")
+    hard_requesters: tuple[str, ...] = PRESSURE_REQUESTERS
     budgets: tuple[Budget, ...] = ()
     """What has to stay when somebody else than node pressure asks for a workload."""

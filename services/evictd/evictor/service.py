@@ -17,11 +17,11 @@ from evictd.core.decision import (
     decide,
 )
 from evictd.core.decision.admission import rule_breaks
-from evictd.core.decision.requests import REQUESTERS
 from evictd.core.effects import Asked, BusEffect, Tick
 from evictd.core.moments import Now
 from evictd.core.observations import problems
 from evictd.core.problems import Problem
+from evictd.core.protocol.vocabulary import PRESSURE_REQUESTERS
 from evictd.evictor.pairing import Pairing
 from evictd.evictor.recovery import Recovery
 from evictd.shell.bus import Delivery, Listing
@@ -71,7 +71,7 @@ class Evictor:
         """What it reads: the two streams, what became of its requests and orders, what is down,
         wishes, and its own former decisions and requests."""
         scope = self._outside.scope
-        own = [topics.levels(requester) for requester in REQUESTERS]
+        own = [topics.levels(requester) for requester in PRESSURE_REQUESTERS]
         return (
             topics.OBSERVATION.everywhere(scope),
             topics.PRESSURE.everywhere(scope),

@@ -24,12 +24,12 @@ from evictd.core.decision import (
     Wished,
     decide,
 )
-from evictd.core.decision.requests import REQUESTERS
 from evictd.core.effects import BusEffect, Publish, Tick
 from evictd.core.evaluation import Given as Evaluated
 from evictd.core.evaluation import Observed, Recalled, Reclaimed, Watch, evaluate
 from evictd.core.moments import Now
 from evictd.core.observations import merge, problems, sequence_of
+from evictd.core.protocol.vocabulary import PRESSURE_REQUESTERS
 from evictd.core.rules import Rules
 from evictd.evictor.recovery import Recovery
 from evictd.shell.configuration import rules_of
@@ -223,7 +223,7 @@ class _Node:
 
     def _request(self, _number: int, line: Line, place: Place[Any], message: Any) -> None:
         """Ours, as they stand; asked for by a decision, and so no input."""
-        if place.participant not in REQUESTERS:
+        if place.participant not in PRESSURE_REQUESTERS:
             return
         if message is None:
             self._requests.pop(line.topic, None)
@@ -278,7 +278,7 @@ def _given(line: Line, place: Place[Any], message: Any) -> Given | None:
         case topics.EVICTION.path:
             return Seen(namespace=names["namespace"], name=names["name"], eviction=message)
         case topics.REQUEST_STATUS.path:
-            if place.participant not in REQUESTERS:
+            if place.participant not in PRESSURE_REQUESTERS:
                 return None
             return Answered(topic=topics.REQUEST.at(place.node, **names), status=message)
         case topics.ORDER_STATUS.path:

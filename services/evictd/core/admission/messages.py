@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Iterator
-from enum import StrEnum
 
 from msgspec import structs
 
@@ -21,20 +20,11 @@ from evictd.core.moments import Now
 from evictd.core.problems import Problem
 from evictd.core.protocol.inputs import ControllerRules
 from evictd.core.protocol.reports import AHEAD_SECONDS_MAX, ahead
-from evictd.core.protocol.vocabulary import RequestType
+from evictd.core.protocol.vocabulary import PresenceStatus, RequestType
 from evictd_schemas import API_VERSION, EvictionRequest, Metadata, Registration, Report
 
 NAMESPACES_MAX = 100
 """Namespaces and labels that one registration may name."""
-
-
-class Presence(StrEnum):
-    """The words of a registration's status."""
-
-    INIT = "init"
-    READY = "ready"
-    DISCONNECTED = "disconnected"
-    LOST = "lost"
 
 
 def requested_problems(
@@ -73,8 +63,8 @@ def report_problems(report: Report, now: Now) -> Iterator[Problem]:
 def registration_problems(responder: str, registration: Registration) -> Iterator[Problem]:
     """A responder that is there, under a name of its own domain."""
     yield from names.participant("topic", responder, outsider=True)
-    if registration.status not in set(Presence):
-        yield not_supported("status", registration.status, Presence)
+    if registration.status not in set(PresenceStatus):
+        yield not_supported("status", registration.status, PresenceStatus)
     if registration.priority is not None:
         yield from priority("priority", registration.priority, PRIORITY_MIN)
     if len(registration.namespaces) > NAMESPACES_MAX:

@@ -16,7 +16,14 @@ from evictd.core.effects import Publish
 from evictd.core.moments import Now
 from evictd.core.pods import reference
 from evictd.core.protocol.conditions import cause_of, holds
-from evictd.core.protocol.vocabulary import Cause, ConditionType, Intent, RequestType
+from evictd.core.protocol.vocabulary import (
+    LOCAL_STORAGE,
+    NODE_PRESSURE,
+    Cause,
+    ConditionType,
+    Intent,
+    RequestType,
+)
 from evictd.core.rules import Mode, Rules
 from evictd_schemas import (
     EvictionRequest,
@@ -31,9 +38,6 @@ from evictd_schemas import (
     topics,
 )
 
-NODE_PRESSURE = "evictd.io/node-pressure"
-LOCAL_STORAGE = "evictd.io/local-storage"
-REQUESTERS = (NODE_PRESSURE, LOCAL_STORAGE)
 UID_CHARACTERS = 8
 """Of the uid, in the name of a request: enough to tell two lives of one pod."""
 NAME_BYTES_MAX = topics.SEGMENT_BYTES_MAX - UID_CHARACTERS - 1

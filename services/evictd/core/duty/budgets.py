@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from evictd.core.decision.requests import NODE_PRESSURE
 from evictd.core.pods import FINAL_PHASES
-from evictd.core.protocol.vocabulary import Intent
+from evictd.core.protocol.vocabulary import NODE_PRESSURE, Intent
 from evictd.core.rules import Budget, Rules
 from evictd_schemas import Eviction, Pod
 

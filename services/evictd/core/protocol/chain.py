@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from evictd.core.protocol import facts
 from evictd.core.protocol.policy import Policy
-from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, State
+from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, THERE, State
 from evictd_schemas import (
     DeclaredResponder,
     EvictionStatus,
@@ -81,7 +81,7 @@ def active_entry(status: EvictionStatus) -> ResponderStatus | None:
 
 def serves(registration: Registration, pod: Pod) -> bool:
     """Whether a registered responder works for this pod."""
-    if registration.status not in {"init", "ready"}:
+    if registration.status not in THERE:
         return False
     if registration.namespaces and pod.namespace not in registration.namespaces:
         return False

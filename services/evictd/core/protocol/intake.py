@@ -22,7 +22,7 @@ from evictd.core.protocol.inputs import (
     Withdrawn,
 )
 from evictd.core.protocol.requests import minted
-from evictd.core.protocol.vocabulary import LOST, RequestType
+from evictd.core.protocol.vocabulary import PresenceStatus, RequestType
 from evictd_schemas import (
     EvictionRequest,
     EvictionRequestSpec,
@@ -187,7 +187,7 @@ def _after(rules: ControllerRules, taken_at: Moment, boot_seconds: float) -> boo
 
 def _registered(case: Case, given: Registered, now: Now) -> Case:
     """A loss is remembered from the first time it is told."""
-    lost = given.registration is not None and given.registration.status == LOST
+    lost = given.registration is not None and given.registration.status == PresenceStatus.LOST
     times = dict(case.run.lost_times)
     if not lost:
         times.pop(given.responder, None)

@@ -13,7 +13,7 @@ from evictd.core.protocol.case import Case, Run, stamp, taking_part, with_evicti
 from evictd.core.protocol.inputs import ControllerRules
 from evictd.core.protocol.patience import HEARTBEAT_SECONDS
 from evictd.core.protocol.progression import SILENCE_SECONDS, Terms
-from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, LOST
+from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, PresenceStatus
 from evictd_schemas import DeclaredResponder, Eviction, Registration
 
 
@@ -73,7 +73,11 @@ def _run(
             name: float(item.heartbeat_seconds or HEARTBEAT_SECONDS)
             for name, item in registered.items()
         },
-        lost_times={name: stamp(now) for name, item in registered.items() if item.status == LOST},
+        lost_times={
+            name: stamp(now)
+            for name, item in registered.items()
+            if item.status == PresenceStatus.LOST
+        },
         dry_able=(
             DEFAULT_RESPONDER,
             *(name for name, item in registered.items() if item.supports_dry_run),

@@ -5,8 +5,24 @@ from enum import StrEnum
 DEFAULT_RESPONDER = "imperative-eviction.k8s.io/evictor"
 """The responder that every chain ends with."""
 DEFAULT_PRIORITY = 100
-LOST = "lost"
-"""The status that a responder's last will gives to its registration."""
+NODE_PRESSURE = "evictd.io/node-pressure"
+"""The evictor as a requester, for a shortage of the node."""
+LOCAL_STORAGE = "evictd.io/local-storage"
+"""The evictor as a requester, for a limit of the workload's own."""
+PRESSURE_REQUESTERS = (NODE_PRESSURE, LOCAL_STORAGE)
+
+
+class PresenceStatus(StrEnum):
+    """The status of a registration; `LOST` is what a last will says."""
+
+    INIT = "init"
+    READY = "ready"
+    DISCONNECTED = "disconnected"
+    LOST = "lost"
+
+
+THERE = frozenset({PresenceStatus.INIT, PresenceStatus.READY})
+"""Who has such a status can be asked."""
 
 
 class Intent(StrEnum):

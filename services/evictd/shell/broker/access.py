@@ -6,13 +6,11 @@ decision is there to be understood. What a worker writes as state it may also re
 
 from collections.abc import Iterator, Mapping
 
+from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, PRESSURE_REQUESTERS
 from evictd_schemas import topics
 from evictd_schemas.topics import ALL, EVENT, ROOT, TOPICS, WORKER, WORKERS, Role
 
-NODE_PRESSURE = ("evictd.io", "node-pressure")
-LOCAL_STORAGE = ("evictd.io", "local-storage")
-GATEWAY = ("evictd.io", "gateway")
-DEFAULT_RESPONDER = ("imperative-eviction.k8s.io", "evictor")
+GATEWAY = "evictd.io/gateway"
 OPERATOR = "operator"
 HEALTH = "health"
 VIEWER = "viewer"
@@ -71,16 +69,13 @@ def _outsider(name: Name) -> Iterator[str]:
 
 _OWN_NAMES: Mapping[Role, tuple[str, ...]] = {
     Role.EVICTOR: tuple(
-        topics.REQUEST.everywhere(domain=domain, key=key)
-        for domain, key in (NODE_PRESSURE, LOCAL_STORAGE)
+        topics.REQUEST.everywhere(**topics.levels(name)) for name in PRESSURE_REQUESTERS
     ),
     # when it collects an Eviction it clears the reports beneath: the one exception [contract 1]
     Role.CONTROLLER: (topics.REPORT.everywhere(),),
-    Role.RESPONDER: (
-        topics.REPORT.everywhere(domain=DEFAULT_RESPONDER[0], key=DEFAULT_RESPONDER[1]),
-    ),
+    Role.RESPONDER: (topics.REPORT.everywhere(**topics.levels(DEFAULT_RESPONDER)),),
     Role.GATEWAY: tuple(
-        kind.everywhere(domain=GATEWAY[0], key=GATEWAY[1]) for kind in (topics.REQUEST, topics.WISH)
+        kind.everywhere(**topics.levels(GATEWAY)) for kind in (topics.REQUEST, topics.WISH)
     ),
 }
 """Topics that outsiders write too, under other names."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import structs
 
+from evictd.core.protocol.vocabulary import PRESSURE_REQUESTERS
 from evictd.core.rules import HOST, KUBELET
 from evictd_schemas.configuration import NodeSettings
 
@@ -15,8 +16,6 @@ OWNED = "owned"
 """The broker that evictd starts itself."""
 DEMONSTRATION = ("demo-*",)
 """Served without being asked on a loopback broker. [contract 2]"""
-HARD_REQUESTERS = ("evictd.io/node-pressure", "evictd.io/local-storage")
-"""[contract 3, EvictionRequest]"""
 HOST_RECLAIM_STEPS = ("danglingImages", "buildCache")
 """What a plain host gives back for disk and inodes before anybody is stopped: what nothing uses and
 anybody can make again."""
@@ -34,7 +33,7 @@ HOST_DEFAULTS = NodeSettings(
     merge_default_eviction_settings=False,
     enforce_node_allocatable=(),
     local_storage_capacity_isolation=True,
-    hard_requesters=HARD_REQUESTERS,
+    hard_requesters=PRESSURE_REQUESTERS,
 )
 KUBELET_DEFAULTS = structs.replace(
     HOST_DEFAULTS,
@@ -62,8 +61,12 @@ def complete(settings: NodeSettings) -> NodeSettings:
     return over(settings, KUBELET_DEFAULTS if settings.profile == "kubelet" else HOST_DEFAULTS)
 
 
+SYSTEM_STATE = Path("/var/lib/evictd")
+"""Of an evictd that runs as root."""
+
+
 def state_folder() -> Path:
     """Where journals and the owned broker are kept."""
     if os.geteuid() == 0:
-        return Path("/var/lib/evictd")
+        return SYSTEM_STATE
     return Path.home() / ".local" / "state" / "evictd"
