@@ -1,6 +1,7 @@
 """The door and the mouth of a worker: reception and publisher. [contract 1]"""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -72,6 +73,25 @@ class Room:
 async def test_a_good_message_is_opened_with_its_place() -> None:
     opened = Room().open(b'{"verb":"Hold","somethingNew":1}')
     assert (opened.message, opened.place.names["name"]) == (Wish(verb="Hold"), "hold")
+
+
+async def test_an_event_stands_in_the_log_on_one_line_too(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """With its node; what a stranger wrote into it steers no terminal."""
+    caplog.set_level(logging.INFO, logger="evictd.events")
+    room = Room()
+    event = emit(
+        node="edge-7",
+        worker=Role.EVICTOR,
+        reason="EvictionThresholdMet",
+        message="memory.available\n\x1b[2Jis low",
+        time=datetime(2026, 11, 30, tzinfo=UTC),
+        about="edge-7",
+        transition="1",
+    )
+    await room.publisher.perform("edge-7", event)
+    assert caplog.messages == [r"EvictionThresholdMet on edge-7: memory.available\n\x1b[2Jis low"]
 
 
 async def test_the_empty_payload_is_gone_and_a_strange_topic_is_nothing() -> None:

@@ -3,6 +3,7 @@
 [contract 1, Order]
 """
 
+import logging
 from collections.abc import Callable
 
 import msgspec
@@ -10,9 +11,12 @@ import msgspec
 from evictd.core.effects import BusEffect, Emit, Owned, Publish, Retract, WakeAt
 from evictd.shell.bus import Bus, Listener
 from evictd.shell.epoch import Epoch
-from evictd_schemas import Event
+from evictd_schemas import Event, topics
 
 __all__ = ["Epoch", "Publisher"]
+
+LOGGER = logging.getLogger("evictd.events")
+"""The standard library's, which is silent in a process that has not configured its logs."""
 
 
 class Publisher:
@@ -61,7 +65,14 @@ class Publisher:
         self._send(topic, b"", retain=True)
 
     def emit(self, topic: str, event: Event) -> None:
-        """An event: not retained, numbered per source. A new life goes on above the former one."""
+        """An event: not retained, numbered per source. A new life goes on above the former one.
+
+        The log has it too: whoever looks there first finds what was stopped, and why.
+        """
+        place = topics.place(topic)
+        node = place.node if place is not None else event.source
+        text = f"{event.data.get('reason')} on {node}: {event.data.get('message')}"
+        LOGGER.info("%s", _on_one_line(text))
         sequence = self._sequences.get(event.source, self._epoch.epoch) + 1
         self._sequences[event.source] = sequence
         numbered = msgspec.structs.replace(event, sequence=sequence)
@@ -82,6 +93,14 @@ class Publisher:
 
     def _send(self, topic: str, payload: bytes, *, retain: bool) -> None:
         self._bus.publish(topic, payload, retain=retain, publisher=self._listener)
+
+
+def _on_one_line(text: str) -> str:
+    """Parts of it are other people's words: no line breaks, nothing that steers a terminal."""
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
 
 
 def _unstamped(message: Owned) -> Owned:
