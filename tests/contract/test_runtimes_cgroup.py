@@ -141,13 +141,14 @@ def test_our_own_group_is_protected_whatever_is_configured(tree: Tree) -> None:
         "/pods",
         own_process_id=42,
         places=tree.places,
-        settings_for=lambda _, __: WorkloadSettings(protect=False),
+        settings_for=lambda _, __: WorkloadSettings(protect=False, restore="auto"),
     )
     pods = {found.pod.name: found.pod for found in listed(runtime).workloads}
     assert pods["tools"].protected
     assert pods["tools"].managed_by == "evictd"
     assert pods["web"].labelled
     assert not pods["web"].protected
+    assert pods["web"].restore == "never", "nothing here could start it"
 
 
 def test_hierarchies_of_all_three_layouts_are_found(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from msgspec import Struct
 
 from evictd.core.admission.objects import declared_problems
+from evictd.runtimes.settings import NEVER
 from evictd_schemas import DeclaredResponder
 
 PREFIX = "evictd."
@@ -23,7 +24,6 @@ KNOWN = (PRIORITY, PROTECT, RESTORE, DEPENDS_ON, GROUP, RESPONDERS, ROLE)
 
 PRIORITIES = {"low": -1000, "normal": 0, "high": 1000}
 """Words for people who do not want to think of numbers; greater stays longer."""
-NEVER = "never"
 RESTORES = ("auto", NEVER)
 SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "": True} | dict.fromkeys(
     ("false", "no", "off", "0"), False
