@@ -19,7 +19,7 @@ from tests.cli.bus import (
 )
 
 from evictd.cli import describe, plan, request, watch, withdraw
-from evictd.cli.reading import Reader, noted_address, the_one
+from evictd.cli.reading import noted_address, the_one
 from evictd.cli.situation import NotFoundError
 from evictd.core.errors import InputError
 from evictd.core.protocol.foresight import foreseen
@@ -28,7 +28,6 @@ from evictd.shell.bus.address import Address
 from evictd_schemas import Pod, topics
 
 OTHER = "5b0e3a56-9a51-4c7e-8f2b-0f3f6f7d2b10"
-READER = Reader(file=None, broker="mqtt://127.0.0.1", node=None, timeout=None)
 PENDING = (condition("Failed", "False"), condition("TargetEvicted", "False"))
 
 
@@ -185,27 +184,24 @@ def wish(pod_name: str, uid: str | None = None) -> request.Wish:
 def test_the_life_that_is_observed_is_asked_for() -> None:
     stage = Stage()
     stage.observe(pod("web"))
-    node, found = request.meant(stage.mirror, READER, wish("shop/web"))
+    node, found = request.meant(stage.mirror, wish("shop/web"))
     assert (node, found.uid) == (NODE, WEB)
 
 
 def test_of_a_node_that_is_played_by_hand_the_last_decision_tells_the_lives() -> None:
     stage = Stage()
     stage.decide({"pod": pod("web"), "verdict": "Candidate", "why": "uses most"})
-    node, found = request.meant(stage.mirror, READER, wish("web"))
+    node, found = request.meant(stage.mirror, wish("web"))
     assert (node, found.uid) == (NODE, WEB)
 
 
-def test_a_life_that_is_not_observed_is_asked_for_by_its_uid(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_life_that_is_not_observed_is_asked_for_by_its_uid() -> None:
     stage = Stage()
     stage.observe(pod("web"))
-    monkeypatch.setenv("EVICTD_NODE", "attic")
-    node, found = request.meant(stage.mirror, READER, wish("shop/web", OTHER))
-    assert (node, found.uid) == ("attic", OTHER)
+    node, found = request.meant(stage.mirror, wish("shop/web", OTHER))
+    assert (node, found.uid) == (None, OTHER)
     with pytest.raises(NotFoundError):
-        request.meant(stage.mirror, READER, wish("web", OTHER))
+        request.meant(stage.mirror, wish("web", OTHER))
 
 
 def test_a_collected_eviction_is_told_as_such_to_who_watches() -> None:

@@ -1,6 +1,7 @@
 """`evictd status`: one screen from the bus, and from what the machine itself knows."""
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +12,9 @@ import pytest
 from click.testing import Result
 from tests.cli.bus import DRAIN, EVICTED, MIB, NODE, NOW, WEB, Stage, ago, pod
 
-from evictd.cli import offline, status
+from evictd.cli import offline, past, reading, status
 from evictd.core.effects import ControllerEffect, Keep
+from evictd.core.errors import HostError, PeerError
 from evictd.core.protocol.case import Case
 from evictd.shell.journal import Row
 from evictd.shell.journal_sqlite import SqliteJournal
@@ -241,3 +243,39 @@ def test_without_a_journal_there_is_no_history(
     result = evictd_process("history", EVICTD_STATEFOLDER=str(tmp_path / "none"))
     assert result.returncode == 4
     assert "no history yet" in result.stderr
+
+
+def test_a_journal_that_is_not_for_this_user_is_told_as_such(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = journal_with(machine)
+
+    def refuse(_: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    with pytest.raises(HostError, match="Permission denied; try it with sudo"):
+        past.history(path)
+
+
+def test_a_user_beside_a_root_s_evictd_is_told_to_use_sudo(
+    offline_run: Run, machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "SYSTEM_STATE", machine)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    result = offline_run("get", "nodes")
+    assert isinstance(result.exception, PeerError)
+    assert "evictd runs as root here, so try sudo" in str(result.exception)
+
+
+def test_a_sign_of_life_that_vanishes_is_no_failure(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alive(machine, "controller", 2)
+
+    def vanished(file: Path) -> float:
+        file.unlink()
+        raise HostError(str(file))
+
+    monkeypatch.setattr(offline, "boot_seconds", vanished)
+    assert offline.silent_seconds() == {}

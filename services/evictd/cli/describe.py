@@ -25,8 +25,10 @@ from evictd.client import Found, Mirror
 from evictd.core.protocol.chain import entry_of, ordered
 from evictd.core.signals.names import MEMORY_AVAILABLE
 from evictd.core.wording import name_text
+from evictd.shell.blocking import in_thread
 from evictd_schemas import (
     Condition,
+    Event,
     Eviction,
     EvictionRequest,
     EvictionStatus,
@@ -61,18 +63,20 @@ def command(reader: Reader, kind: str, name: str) -> None:
 
     Events are not kept by the broker; those that this machine's own journal still has are told.
     """
-    for line in run(described(reader, kind, name)):
+    journal = journal_of(reader.configuration())
+    for line in run(described(reader, journal, kind, name)):
         click.echo(line)
 
 
-async def described(reader: Reader, kind: str, name: str) -> list[str]:
+async def described(reader: Reader, journal: Path, kind: str, name: str) -> list[str]:
     """The lines. Raises `NotFoundError`."""
-    journal = journal_of(reader.configuration())
     async with reader.mirror(reader.connect_seconds) as mirror:
         now = utc_now()
         if kind == "eviction":
             eviction = the_one(kind, name, mirror.objects(topics.EVICTION), names)
-            return [*eviction_lines(eviction, now), *event_lines(journal, eviction, now)]
+            place = eviction.message.metadata.name, eviction.place.node
+            events = await in_thread(lambda: told_events(journal, *place))
+            return [*eviction_lines(eviction, now), *event_lines(events, now)]
         if kind == "request":
             request = the_one(kind, name, mirror.objects(topics.REQUEST), request_names)
             return [*request_lines(mirror, request, now)]
@@ -289,9 +293,8 @@ def _figures(pod: Pod) -> Iterator[str]:
         yield line("Disk", f"uses {amount_text('nodefs.available', disk.used_bytes)}")
 
 
-def event_lines(journal: Path, found: Found[Eviction], now: datetime) -> Iterator[str]:
+def event_lines(events: Sequence[Event], now: datetime) -> Iterator[str]:
     """What the journal of this machine's controller still has to tell of it."""
-    events = told_events(journal, found.message.metadata.name, found.place.node)
     if events:
         yield ""
         yield "Events:"

@@ -10,6 +10,7 @@ from evictd.cli.alive import runtime_folder
 from evictd.cli.eviction_tables import end_time
 from evictd.cli.health import SILENT_SECONDS_MAX, boot_seconds
 from evictd.cli.tables import ago
+from evictd.core.errors import HostError
 from evictd.core.protocol.chain import active
 from evictd.core.protocol.conditions import holds
 from evictd.core.protocol.vocabulary import ConditionType
@@ -23,11 +24,14 @@ SHOWN = 10
 
 def silent_seconds() -> dict[str, float]:
     """How long each worker of this machine has been silent; none is running where it is empty."""
-    now_seconds = time.clock_gettime(time.CLOCK_BOOTTIME)
-    return {
-        file.stem: now_seconds - boot_seconds(file)
-        for file in sorted(runtime_folder().glob("*.alive"))
-    }
+    found = {}
+    for file in sorted(runtime_folder().glob("*.alive")):
+        try:
+            found[file.stem] = time.clock_gettime(time.CLOCK_BOOTTIME) - boot_seconds(file)
+        except HostError:
+            if file.exists():
+                raise  # else it has just ended
+    return found
 
 
 def late_workers() -> Iterator[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from evictd.cli.eviction_tables import end_time, state_text, target_text
 from evictd.cli.situation import NotFoundError
+from evictd.core.errors import HostError
 from evictd.core.protocol.announcement import last_started
 from evictd.core.protocol.case import Case
 from evictd.core.protocol.vocabulary import Intent
@@ -30,9 +31,14 @@ def readable(journal: Path) -> bool:
 
 
 def history(journal: Path) -> list[Eviction]:
-    """What has ended, oldest first. Raises `NotFoundError` where nothing was ever written."""
-    if not journal.is_file():
-        raise NotFoundError(f"no history yet: {journal} is not there")
+    """What has ended, oldest first. Raises `NotFoundError` where nothing was ever written, and
+    `HostError` where that is not for this user to read."""
+    try:
+        journal.stat()
+    except FileNotFoundError:
+        raise NotFoundError(f"no history yet: {journal} is not there") from None
+    except OSError as error:
+        raise HostError(f"{journal} cannot be read: {error.strerror}; try it with sudo") from error
     return ended(journal)[::-1]
 
 

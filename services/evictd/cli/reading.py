@@ -25,8 +25,9 @@ from evictd.cli.situation import NotFoundError
 from evictd.client import Mirror, connect
 from evictd.core.errors import InputError, PeerError
 from evictd.shell import logs
+from evictd.shell.blocking import in_thread
 from evictd.shell.bus.address import Address
-from evictd.shell.configuration import is_owned, load
+from evictd.shell.configuration import SYSTEM_STATE, is_owned, load
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.topics import segment_problem
 
@@ -63,7 +64,7 @@ class Reader:
     @asynccontextmanager
     async def mirror(self, seconds: float | None = None) -> AsyncIterator[Mirror]:
         """Everything retained of the node, or of all. Raises `PeerError` without a broker."""
-        address = broker_address(self.configuration())
+        address = await in_thread(lambda: broker_address(self.configuration()))
         patience = CONNECT_SECONDS if seconds is None else seconds
         logs.configure(worker="reader", node=self.node or "", level=logging.CRITICAL)
         async with connect(address, self.node or EVERYWHERE, seconds=patience) as mirror:
@@ -125,10 +126,14 @@ def broker_address(configuration: Configuration) -> Address:
     except InputError as error:
         noted = noted_address() if is_owned(configuration.broker) else None
         if noted is None:
-            raise PeerError(
-                f"{error}: start `evictd up`, or name a broker by --broker or EVICTD_BROKER"
-            ) from error
+            raise PeerError(f"{error}: {_remedy()}") from error
         return noted
+
+
+def _remedy() -> str:
+    if os.geteuid() != 0 and SYSTEM_STATE.exists():
+        return "evictd runs as root here, so try sudo, or name a broker by --broker"
+    return "start `evictd up`, or name a broker by --broker or EVICTD_BROKER"
 
 
 def noted_address() -> Address | None:

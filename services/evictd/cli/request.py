@@ -17,6 +17,7 @@ from evictd.client import Mirror
 from evictd.core.decision.requests import request_name
 from evictd.core.protocol.conditions import request_finished
 from evictd.core.protocol.vocabulary import Intent, RequestType
+from evictd.shell.blocking import in_thread
 from evictd_schemas import (
     EvictionRequest,
     EvictionRequestSpec,
@@ -121,7 +122,10 @@ def command(
 async def ask(reader: Reader, wish: Wish, output: str, *, wait: bool) -> int:
     """Publish it and tell what comes of it; the exit code."""
     async with reader.mirror() as mirror:
-        node, found = meant(mirror, reader, wish)
+        seen, found = meant(mirror, wish)
+        node = seen or reader.node
+        if node is None:
+            node = await in_thread(lambda: home_node(reader.configuration()))
         asked = Asked(
             node=node,
             domain=DOMAIN,
@@ -146,15 +150,15 @@ async def ask(reader: Reader, wish: Wish, output: str, *, wait: bool) -> int:
             await follower.close()
 
 
-def meant(mirror: Mirror, reader: Reader, wish: Wish) -> tuple[str, PodReference]:
-    """Node and life. One that is not observed needs its uid, and is asked for all the same: the
-    controller tells what becomes of it. Raises `NotFoundError`."""
+def meant(mirror: Mirror, wish: Wish) -> tuple[str | None, PodReference]:
+    """Node and life. One that is not observed needs its uid, and is asked for all the same, of this
+    machine unless another is named: the controller tells what becomes of it. Raises
+    `NotFoundError`."""
     every = [one for one in lives(mirror) if wish.uid in (None, one[1].uid)]
     namespace, _, name = wish.pod.partition("/")
     known = any(wish.pod in tuple(pod_names(one)) for one in every)
     if wish.uid is not None and name and not known:
-        node = reader.node or home_node(reader.configuration())
-        return node, PodReference(namespace=namespace, name=name, uid=wish.uid)
+        return None, PodReference(namespace=namespace, name=name, uid=wish.uid)
     node, pod = the_one("workload", wish.pod, every, pod_names)
     return node, PodReference(namespace=pod.namespace, name=pod.name, uid=pod.uid)
 
@@ -207,16 +211,16 @@ async def follow(
     loop = asyncio.get_running_loop()
     deadline = loop.time() + (float("inf") if patience_seconds is None else patience_seconds)
     told: object = None
+    told_again = loop.time()
     while (end := follower.end()) is None:
         now_standing = standing(asked.status(mirror), asked.eviction(mirror))
-        if now_standing != told:
-            told = now_standing
+        if now_standing != told or loop.time() >= told_again:
+            told, told_again = now_standing, loop.time() + REMIND_SECONDS
             tell(mirror, asked, output)
         rest_seconds = deadline - loop.time()
         if rest_seconds <= 0:
             raise TimedOutError(f"it has not ended in {patience_seconds:g} s; {stands(asked)}")
-        if not await follower.change(min(rest_seconds, REMIND_SECONDS)):
-            told = None
+        await follower.change(min(rest_seconds, max(0.0, told_again - loop.time())))
     tell_end(mirror, asked, end.text, output)
     clear_final(mirror, asked, end)
     return end.exit_code

@@ -49,25 +49,22 @@ def command(reader: Reader) -> None:
     """
     configuration = reader.configuration()
     try:
-        text = run(_looked(reader, configuration))
+        node = reader.node or home_node(configuration)
+        text = run(_looked(reader, configuration, node))
     except PeerError as error:
         talk(f"evictd: {error}")
         for line in offline.lines(journal_of(configuration), utc_now()):
             click.echo(line)
         sys.exit(error.exit_code)
-    for line in text:
+    for line in (*text, *(offline_problems() if reader.node is None else ())):
         click.echo(line)
 
 
-async def _looked(reader: Reader, configuration: Configuration) -> list[str]:
-    everybody = Reader(file=reader.file, broker=reader.broker, node=None, timeout=reader.timeout)
+async def _looked(reader: Reader, configuration: Configuration, node: str) -> list[str]:
     seconds = CONNECT_SECONDS if reader.timeout is None else reader.timeout
-    async with everybody.mirror(seconds) as mirror:
-        now = utc_now()
-        node = reader.node or home_node(configuration)
-        lines = [*node_lines(mirror, configuration, node, now)]
+    async with reader.mirror(seconds) as mirror:
+        lines = [*node_lines(mirror, configuration, node, utc_now())]
         if reader.node is None:
-            lines += offline_problems()
             lines += other_lines(mirror, node)
         return lines
 

@@ -11,7 +11,7 @@ from evictd.shell.configuration.compile import (
     served_patterns,
     serves,
 )
-from evictd.shell.configuration.defaults import OWNED, state_folder
+from evictd.shell.configuration.defaults import OWNED, SYSTEM_STATE, state_folder
 from evictd.shell.configuration.lines import bytes_of
 from evictd.shell.configuration.loader import Loaded, load, load_text, load_tree
 from evictd.shell.configuration.problems import ConfigurationError, KeyPath, Place, Problem
@@ -20,6 +20,7 @@ from evictd.shell.configuration.showing import Row, rows
 
 __all__ = [
     "OWNED",
+    "SYSTEM_STATE",
     "ConfigurationError",
     "Line",
     "Loaded",
