@@ -16,7 +16,7 @@ from tests.cli.bus import (
 )
 
 from evictd.cli import eviction_tables, node_tables
-from evictd.cli.get import KINDS
+from evictd.cli.get import KINDS, UNREADABLE_SHOWN, unreadable_lines
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
 from evictd_schemas import topics
 
@@ -205,3 +205,14 @@ def test_a_worker_tells_how_late_it_was() -> None:
 def test_stalls_are_no_amounts_of_memory() -> None:
     assert node_tables.amount_text("psi.memory.full.avg10", 99.5) == "99.5"
     assert node_tables.amount_text("nodefs.available", 10 * MIB) == "10Mi"
+
+
+def test_what_cannot_be_read_is_told_and_hides_nothing_else() -> None:
+    stage = Stage()
+    stage.observe(pod("web"))
+    for number in range(UNREADABLE_SHOWN + 2):
+        stage.say(topics.PRESSURE, {"node": 5}, node=f"odd-{number}")
+    lines = [*unreadable_lines(stage.mirror)]
+    assert lines[0].startswith("cannot be read: evictd/v1/odd-0/pressure: Expected `str`")
+    assert lines[-1] == "cannot be read: 2 more"
+    assert len(rows(stage, "workloads")) == 1

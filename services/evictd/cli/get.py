@@ -65,6 +65,8 @@ KINDS = {
     ),
 }
 """What can be asked for."""
+UNREADABLE_SHOWN = 5
+"""Messages that cannot be read and are named one by one."""
 
 
 @click.command("get")
@@ -87,4 +89,14 @@ def command(reader: Reader, kind: str, output: str) -> None:
 async def found(reader: Reader, kind: Kind) -> list[Item]:
     """All of a kind."""
     async with reader.mirror(reader.connect_seconds) as mirror:
+        for line in unreadable_lines(mirror):
+            talk(line)
         return [*kind.items(mirror, utc_now())]
+
+
+def unreadable_lines(mirror: Mirror) -> Iterator[str]:
+    """What is on the bus and not what its topic says, so that nobody wonders where it is."""
+    for one in list(mirror.unreadable.values())[:UNREADABLE_SHOWN]:
+        yield f"cannot be read: {one.topic}: {one.reason}"
+    if len(mirror.unreadable) > UNREADABLE_SHOWN:
+        yield f"cannot be read: {len(mirror.unreadable) - UNREADABLE_SHOWN} more"
