@@ -9,7 +9,9 @@ import pytest
 from click.testing import Result
 
 from evictd.cli.assembly import Assembly
+from evictd.cli.figures import figures
 from evictd.core.errors import InputError
+from evictd.shell.configuration import cautions_here, load_text
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.export import documents
 
@@ -190,3 +192,11 @@ def test_help_lists_every_verb_without_loading_one(evictd_process: Process) -> N
 def test_an_error_of_the_family_reaches_the_caller_as_it_is(run: Run, tmp_path: Path) -> None:
     result = run("config", "check", tmp_path / "absent.yaml")
     assert isinstance(result.exception, InputError)
+
+
+def test_who_was_not_asked_for_is_not_told_as_nobody(machine: str) -> None:
+    """A start in mode `act` does not ask the runtimes, and so warns of no missing workload."""
+    found = load_text(f"mode: act\n{machine}", "f")
+    here = figures(found.configuration, "edge-7", with_workloads=False)
+    assert here.observation.pods is None
+    assert [note for note in cautions_here(found, here.observation) if "mode" in str(note)] == []

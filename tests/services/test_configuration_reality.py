@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+from msgspec import structs
 
 from evictd.shell.configuration import cautions_here, lines_here, load_text, rules_of
 from evictd_schemas import Layout, Observation, Pod, SignalReading
@@ -170,6 +171,14 @@ def test_act_with_nobody_who_may_go_is_told_with_the_way_out() -> None:
         "1:7: mode: is act, and none of the 3 workloads here may be taken off: name them under "
         "workloads: or label them; evictd rank -o config prints a block to paste"
     )
+
+
+def test_act_without_any_workload_is_told_and_where_nobody_was_asked_for_nothing_is() -> None:
+    (warning,) = warnings("mode: act", machine())
+    assert warning == (
+        "1:7: mode: is act, and no workload is seen here; sources.runtimes names what runs them"
+    )
+    assert warnings("mode: act", structs.replace(machine(), pods=None)) == []
 
 
 def test_act_with_only_protected_candidates_is_told_too() -> None:

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 import anyio
+from msgspec import structs
 
 from evictd.cli.workloads import runtimes
 from evictd.collector import composition
@@ -51,7 +52,9 @@ async def _figures(configuration: Configuration, node: str, *, with_workloads: b
         interval_seconds=configuration.sources.interval_seconds,
     )
     whole, _ = composition.admissible(observation)
-    return Figures(observation=whole, failures=seen.failures)
+    # Who was not asked for is not told as nobody.
+    told = whole if with_workloads else structs.replace(whole, pods=None)
+    return Figures(observation=told, failures=seen.failures)
 
 
 async def _seen(configuration: Configuration, found: Sequence[Runtime]) -> Seen:

@@ -144,6 +144,12 @@ def _candidate_notes(rules: Rules, observation: Observation) -> Iterator[Note]:
         return
     if any(evictable(rules, pod) for pod in pods):
         return
+    if not pods:
+        yield (
+            ("mode",),
+            "is act, and no workload is seen here; sources.runtimes names what runs them",
+        )
+        return
     remedy = (
         "name them under workloads: or label them; evictd rank -o config prints a block to paste"
         if rules.candidates is Candidates.LABELLED
