@@ -71,6 +71,19 @@ async def test_a_heartbeat_is_clamped_between_start_and_now(bench: Bench) -> Non
     assert (entry.heartbeat_time - entry.start_time).total_seconds() == 121
 
 
+async def test_no_end_is_expected_before_the_start(bench: Bench) -> None:
+    """The past is accepted, and told as the start."""
+    await bench.begin()
+    await bench.observe(drained())
+    await bench.request()
+    await bench.after(100)
+    await bench.report(DRAIN, expectedCompletionTime=bench.time(-5000))
+    eviction = bench.eviction()
+    assert eviction is not None
+    entry = eviction.status.responders[0]
+    assert entry.expected_completion_time == entry.start_time
+
+
 async def test_a_report_from_the_future_is_rejected(bench: Bench) -> None:
     await bench.begin()
     await bench.request()

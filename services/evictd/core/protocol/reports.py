@@ -140,13 +140,14 @@ def _entry(eviction: Eviction, entry: ResponderStatus, run: Run, now: datetime) 
     """Times go forward and never past now; completion and the point of no return stay."""
     report, start = run.reports[entry.name], entry.start_time or now
     heartbeat = run.signs.get(entry.name, entry.heartbeat_time)
+    expected = report.expected_completion_time
     completion = entry.completion_time or _clamped(report.completion_time, start, now)
     if completion is None and _gone(eviction, entry.name, report):
         completion = now
     fresh = structs.replace(
         entry,
         heartbeat_time=heartbeat,
-        expected_completion_time=report.expected_completion_time,
+        expected_completion_time=expected and max(start, whole_second(expected)),
         completion_time=completion,
         message=report.message,
         point_of_no_return=entry.point_of_no_return or report.point_of_no_return,
