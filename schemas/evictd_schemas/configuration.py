@@ -118,8 +118,11 @@ class NodeSettings(Section, frozen=True, kw_only=True):
 
 
 class NodeOverride(NodeSettings, frozen=True, kw_only=True):
-    """Settings for the nodes that `match`: each key given here wins over the same key anywhere
-    else, environment and flags included. The first entry that matches a node holds for it."""
+    """Settings for the nodes that `match`.
+
+    Each key given here wins over the same key anywhere else, environment and flags included. The
+    first entry that matches a node holds for it.
+    """
 
     match: str
     """Pattern of node names with `*`, `?` and `[…]`, such as `demo-*`."""
@@ -160,10 +163,12 @@ class Selector(Section, frozen=True, kw_only=True):
 
 
 class Budget(Section, frozen=True, kw_only=True):
-    """What has to stay of some workloads, as in a PodDisruptionBudget. One that runs and is ready
-    counts as healthy; those that evictd has stopped are still expected. A percentage is one of all
-    expected, and a part of a workload counts as one. A workload under several budgets goes only if
-    all of them allow it."""
+    """What has to stay of some workloads, as in a PodDisruptionBudget.
+
+    One that runs and is ready counts as healthy; those that evictd has stopped are still expected.
+    A percentage is one of all expected, and a part of a workload counts as one. A workload under
+    several budgets goes only if all of them allow it.
+    """
 
     name: str
     """What it is called in reports; each name once."""
@@ -180,8 +185,10 @@ class Budget(Section, frozen=True, kw_only=True):
 
 
 class ConfiguredResponder(Section, frozen=True, kw_only=True):
-    """Something that is done for a workload before it is stopped: a command or a URL. `evictd
-    respond` runs all of them. Never configured by a label."""
+    """Something that is done for a workload before it is stopped: a command or a URL.
+
+    `evictd respond` runs all of them. Never configured by a label.
+    """
 
     name: str
     """Its name in the chain, such as `acme.io/drain`; each name once."""

@@ -1,5 +1,7 @@
-"""Decision: what the evictor does about the pressure, with the whole order. [contract 3,
-Decision]"""
+"""Decision: what the evictor does about the pressure, with the whole order.
+
+[contract 3, Decision]
+"""
 
 from msgspec import Struct
 

@@ -8,8 +8,10 @@ from evictd_schemas.common import Timestamp
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """A CloudEvents 1.0 JSON object; readers drop known ids, so that a repeat after a crash is
-    harmless."""
+    """A CloudEvents 1.0 JSON object.
+
+    Readers drop known ids, so that a repeat after a crash is harmless.
+    """
 
     id: str
     source: str
@@ -23,8 +25,10 @@ class Event(Struct, frozen=True, kw_only=True):
 
 
 class WorkerStatus(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One worker's birth, life and (from its last will) death. `epoch` and `connection` order
-    them."""
+    """One worker's birth, life and (from its last will) death.
+
+    `epoch` and `connection` order them.
+    """
 
     worker: str
     status: str

@@ -13,8 +13,10 @@ Resources = dict[str, Number]
 
 
 class MemoryStatistics(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Bytes. `working_set_bytes` is usage without inactive file pages; the others tell what a stop
-    frees."""
+    """Bytes.
+
+    `working_set_bytes` is usage without inactive file pages; the others tell what a stop frees.
+    """
 
     time: Timestamp | None = None
     available_bytes: int | None = None
@@ -80,8 +82,10 @@ class PodResources(Struct, frozen=True, kw_only=True, rename="camel", omit_defau
 
 
 class Container(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """A container of the specification. `restart_policy` Always makes an init container a
-    sidecar. `finish_time` once it has ended."""
+    """A container of the specification.
+
+    `restart_policy` Always makes an init container a sidecar. `finish_time` once it has ended.
+    """
 
     name: str = ""
     requests: Resources = {}

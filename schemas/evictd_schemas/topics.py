@@ -32,8 +32,10 @@ M = TypeVar("M")
 
 
 class Role(StrEnum):
-    """Who may write a topic. `REQUESTER`, `ANY_RESPONDER` and `PERSON` are outsiders, or ours by
-    name."""
+    """Who may write a topic.
+
+    `REQUESTER`, `ANY_RESPONDER` and `PERSON` are outsiders, or ours by name.
+    """
 
     COLLECTOR = "collector"
     EVALUATOR = "evaluator"
@@ -208,8 +210,11 @@ def levels(participant: str) -> dict[str, str]:
 
 
 def place(topic: str) -> Place[Any] | None:
-    """Read a topic back; None when it is none of the table, or below what can be no node: there
-    nothing could be said either."""
+    """Read a topic back.
+
+    None when it is none of the table, or below what can be no node: there nothing could be said
+    either.
+    """
     words = topic.split("/")
     if words[:2] != ROOT.split("/") or len(words) < 4:
         return None

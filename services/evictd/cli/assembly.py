@@ -120,8 +120,11 @@ def folder_of_state(configuration: Configuration) -> Path:
 
 
 def made(folder: Path) -> Path:
-    """A folder of ours. Others may pass through, so that a broker of root's can be Mosquitto's own
-    user; everything in it is for its owner alone."""
+    """A folder of ours.
+
+    Others may pass through, so that a broker of root's can be Mosquitto's own user; everything in
+    it is for its owner alone.
+    """
     try:
         folder.mkdir(mode=0o711, parents=True, exist_ok=True)
     except OSError as error:

@@ -125,8 +125,11 @@ _WITHDRAWN = End(text="it was withdrawn", exit_code=1, final=False)
 
 
 def end_of(asked: Asked, status: RequestStatus, eviction: Eviction | None) -> End | None:
-    """What an answer means to who asked. A chain that was used up is followed by a further round,
-    so that it is no end. [eviction-request-api 5.2]"""
+    """What an answer means to who asked.
+
+    A chain that was used up is followed by a further round, so that it is no end.
+    [eviction-request-api 5.2]
+    """
     conditions = status.conditions
     if holds(conditions, ConditionType.TARGET_EVICTED):
         return End(text=f"{asked.namespace}/{asked.pod} is gone{_after(eviction)}", exit_code=0)

@@ -109,8 +109,7 @@ def identity() -> str:
 
 
 def boot_id() -> str | None:
-    """The kernel's name of this boot, which observations of this machine carry; None without
-    one."""
+    """The kernel's name of this boot, as observations of this machine carry it; None without."""
     try:
         return BOOT_ID.read_text().strip() or None
     except OSError:

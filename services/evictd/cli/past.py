@@ -31,8 +31,11 @@ def readable(journal: Path) -> bool:
 
 
 def history(journal: Path) -> list[Eviction]:
-    """What has ended, oldest first. Raises `NotFoundError` where nothing was ever written, and
-    `HostError` where that is not for this user to read."""
+    """What has ended, oldest first.
+
+    Raises `NotFoundError` where nothing was ever written, and `HostError` where that is not for
+    this user to read.
+    """
     try:
         journal.stat()
     except FileNotFoundError:

@@ -79,8 +79,10 @@ class Reader:
 def reader_options(
     *, node: str = "every node on the bus", timeout: str = "for the broker. Default: 5"
 ) -> Callable[[Command], Command]:
-    """Where to read, of which node, for how long; the verb gets one `Reader`. `node` is the default
-    and `timeout` what is waited for, as the help tells them."""
+    """Where to read, of which node, for how long; the verb gets one `Reader`.
+
+    `node` is the default and `timeout` what is waited for, as the help tells them.
+    """
     options = (
         click.option("--timeout", type=click.FloatRange(min=0), help=f"Seconds to wait {timeout}."),
         click.option("--node", help=f"Only this node. Default: {node}."),

@@ -77,8 +77,10 @@ async def record(
     node: str,
     seconds: float | None,
 ) -> int:
-    """Until the time is over or a signal comes; the number of messages. Raises `PeerError` without
-    a broker."""
+    """Until the time is over or a signal comes; the number of messages.
+
+    Raises `PeerError` without a broker.
+    """
     router = Router()
     link = Link(router, address)
     recorder = Recorder(SystemClock(), node)

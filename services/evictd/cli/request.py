@@ -151,9 +151,11 @@ async def ask(reader: Reader, wish: Wish, output: str, *, wait: bool) -> int:
 
 
 def meant(mirror: Mirror, wish: Wish) -> tuple[str | None, PodReference]:
-    """Node and life. One that is not observed needs its uid, and is asked for all the same, of this
-    machine unless another is named: the controller tells what becomes of it. Raises
-    `NotFoundError`."""
+    """Node and life.
+
+    One that is not observed needs its uid, and is asked for all the same, of this machine unless
+    another is named: the controller tells what becomes of it. Raises `NotFoundError`.
+    """
     every = [one for one in lives(mirror) if wish.uid in (None, one[1].uid)]
     namespace, _, name = wish.pod.partition("/")
     known = any(wish.pod in tuple(pod_names(one)) for one in every)
@@ -164,8 +166,11 @@ def meant(mirror: Mirror, wish: Wish) -> tuple[str | None, PodReference]:
 
 
 def lives(mirror: Mirror) -> Iterator[tuple[str, Pod | PodReference]]:
-    """Workloads that are observed; of a node whose observation is not retained, as when a person
-    publishes it, those of its last decision."""
+    """Workloads that are observed.
+
+    Of a node whose observation is not retained, as when a person publishes it, those of its last
+    decision.
+    """
     for found in mirror.objects(topics.OBSERVATION):
         for pod in found.message.pods or ():
             yield found.place.node, pod

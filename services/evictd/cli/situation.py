@@ -70,8 +70,10 @@ def checked_signal(signal: str | None) -> str | None:
 def situation(
     file: Path | None, node: str | None, broker: str | None, observation: Path | None
 ) -> Situation:
-    """From a file where one is given, else from the bus. Raises `NotFoundError` for a node that
-    nobody observes, `PeerError` without a broker."""
+    """From a file where one is given, else from the bus.
+
+    Raises `NotFoundError` for a node that nobody observes, `PeerError` without a broker.
+    """
     configuration = loaded(file, broker=broker).configuration
     if file is None and (running := remembered(state_folder_of(configuration))) is not None:
         configuration = loaded(running, broker=broker).configuration

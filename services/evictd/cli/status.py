@@ -124,8 +124,10 @@ def down_lines(mirror: Mirror, node: str, now: datetime) -> Iterator[str]:
 
 
 def return_text(stopped: Stopped, now: datetime) -> str:
-    """When it comes back, and by whom: evictd starts only what it stopped for a shortage that a
-    start does not bring back at once."""
+    """When it comes back, and by whom.
+
+    Evictd starts only what it stopped for a shortage that a start does not bring back at once.
+    """
     by_itself = resource_of(stopped.signal or "") in RELIEVED and stopped.restore == AUTOMATIC
     if not by_itself:
         return "when somebody starts it"

@@ -24,8 +24,10 @@ SCALES = ((HOUR, MINUTE, 1), (DAY, HOUR, MINUTE))
 
 
 class Output(StrEnum):
-    """How rows are written. JSON and YAML are the messages themselves, and a contract; the table is
-    not."""
+    """How rows are written.
+
+    JSON and YAML are the messages themselves, and a contract; the table is not.
+    """
 
     TABLE = "table"
     WIDE = "wide"

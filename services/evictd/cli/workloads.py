@@ -38,7 +38,9 @@ def runtimes(configuration: Configuration) -> Iterator[Runtime]:
 
 
 def own_names(configuration: Configuration) -> tuple[str, ...]:
-    """Containers without which evictd is deaf: on a network of containers the broker's host is the
-    name of its service. [design, law 9]"""
+    """Containers without which evictd is deaf.
+
+    On a network of containers the broker's host is the name of its service. [design, law 9]
+    """
     host = urlsplit(configuration.broker or "").hostname
     return () if host is None else (host,)

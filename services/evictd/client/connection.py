@@ -20,11 +20,13 @@ CONNECT_SECONDS = 10.0
 async def connect(
     broker: str | Address, node: str = "+", *, seconds: float = CONNECT_SECONDS
 ) -> AsyncIterator[Mirror]:
-    """A mirror of one node or of all, its list complete. What was published inside is sent before
-    the end.
+    """A mirror of one node or of all, its list complete.
+
+    What was published inside is sent before the end.
 
     Raises `InputError` for an address that is none, `PeerError` when the list is not complete in
     that time: the broker is not there, refuses the login, or does not answer.
+
     """
     where = address(broker) if isinstance(broker, str) else broker
     router = Router()

@@ -1,5 +1,8 @@
-"""The collector's events: a source that failed, protection that is less than asked for, a kill by
-the kernel. [contract 3, Event] Each is told once per change of state, never once per look."""
+"""The collector's events.
+
+A source that failed, protection that is less than asked for, a kill by the kernel. [contract 3,
+Event] Each is told once per change of state, never once per look.
+"""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime

@@ -1,5 +1,6 @@
-"""One source of a collector: at most one read at a time, with its own deadline, duration and
-success.
+"""One source of a collector.
+
+At most one read at a time, with its own deadline, duration and success.
 
 A look waits a moment for its probes and goes on without those that are slow; what they read is
 taken by a later look. A read that hangs in the kernel cannot be cancelled, so that it is left alone

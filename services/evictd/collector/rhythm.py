@@ -43,8 +43,10 @@ def after_look_seconds(elapsed: float | None, rhythm: Rhythm) -> float:
 
 
 def after_pressure_seconds(latest: Pressure, rhythm: Rhythm) -> float:
-    """How long after the last look to look again, now that it was judged: near a line the evaluator
-    wishes it sooner."""
+    """How long after the last look to look again, now that it was judged.
+
+    Near a line the evaluator wishes it sooner.
+    """
     wish = latest.next_observation_seconds
     wished = rhythm.interval_seconds if wish is None else min(rhythm.interval_seconds, wish)
     return max(rhythm.minimum_seconds, wished)

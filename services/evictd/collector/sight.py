@@ -195,8 +195,11 @@ class Sight:
         return complete, tuple(problems)
 
     async def _read_again(self, tasks: TaskGroup) -> None:
-        """The gauges, because somebody has gone: they may have been read while what it had was not
-        free yet, and a shortage of before would cost the next one its life."""
+        """The gauges, because somebody has gone.
+
+        They may have been read while what it had was not free yet, and a shortage of before would
+        cost the next one its life.
+        """
         for gauge in self._gauges:
             gauge.use()
         await self._read(tasks, self._gauges)

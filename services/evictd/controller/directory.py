@@ -121,8 +121,10 @@ class Directory:
             del self._reports[beneath]
 
     def take_reports(self, eviction_topic: str) -> tuple[str, ...]:
-        """The reports beneath an Eviction that is collected; they are not noted any more. [contract
-        1: one writer]"""
+        """The reports beneath an Eviction that is collected; they are not noted any more.
+
+        [contract 1: one writer]
+        """
         found = tuple(sorted(self._reports.pop(eviction_topic, ())))
         self._noted -= len(found)
         return found

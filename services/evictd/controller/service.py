@@ -66,8 +66,10 @@ class Controller:
 
     @property
     def filters(self) -> Sequence[str]:
-        """What it reads: requests, reports, registrations and observations; and its own words of
-        former lives, for the case that the journal is lost."""
+        """What it reads: requests, reports, registrations and observations.
+
+        Its own words of former lives too, for the case that the journal is lost.
+        """
         scope = self._outside.scope
         kinds = (
             topics.EVICTION,
@@ -267,8 +269,11 @@ class Controller:
         )
 
     async def _perform(self, key: str, effect: ControllerEffect) -> None:
-        """Names repeat: what a former target cleared, perhaps told again after a restart, must not
-        clear what a later one has under the same name."""
+        """Names repeat.
+
+        What a former target cleared, perhaps told again after a restart, must not clear what a
+        later one has under the same name.
+        """
         match effect:
             case Keep():
                 pass  # the journal has it already

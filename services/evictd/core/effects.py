@@ -42,10 +42,12 @@ Owned: TypeAlias = (
 
 
 class Publish(Struct, frozen=True, kw_only=True, tag=True):
-    """The newest whole value of something this worker owns; `topic` comes from
-    `evictd_schemas.topics`.
+    """The newest whole value of something this worker owns.
+
+    `topic` comes from `evictd_schemas.topics`.
 
     The shell stamps `epoch` and `rev` and does not repeat an unchanged message.
+
     """
 
     topic: str
@@ -84,8 +86,11 @@ class Stop(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Keep(Struct, frozen=True, kw_only=True, tag=True):
-    """An Eviction that has just ended, for people who ask later what was done. The journal does it
-    itself, in the transaction of the step; kept again under the same uid it is the same one."""
+    """An Eviction that has just ended, for people who ask later what was done.
+
+    The journal does it itself, in the transaction of the step; kept again under the same uid it is
+    the same one.
+    """
 
     eviction: Eviction
 

@@ -90,8 +90,10 @@ def sequence_of(observation: Observation) -> int:
 
 
 def gap(earlier: Observation, later: Observation) -> bool:
-    """Whether the node slept or was silent in between, which only observations can tell that carry
-    the same `bootId` and an interval."""
+    """Whether the node slept or was silent in between.
+
+    Only observations that carry the same `bootId` and an interval can tell.
+    """
     if earlier.boot_id is None or earlier.boot_id != later.boot_id:
         return False
     if earlier.interval_seconds is None or later.interval_seconds is None:
@@ -177,8 +179,10 @@ def _pod_problems(pods: tuple[Pod, ...]) -> Iterator[Problem]:
 
 
 def _value_problems(path: str, value: Any, *, signed: bool = False) -> Iterator[Problem]:
-    """Rules for every value, wherever it stands: finite numbers in range, text without NUL, bounded
-    lists."""
+    """Rules for every value, wherever it stands.
+
+    Finite numbers in range, text without NUL, bounded lists.
+    """
     if isinstance(value, str):
         if "\0" in value:
             yield Problem(field=path, reason="it holds a NUL character")

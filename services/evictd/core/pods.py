@@ -46,8 +46,10 @@ def mirror(pod: Pod) -> bool:
 
 
 def critical(pod: Pod) -> bool:
-    """Never evicted, always admitted. `critical: false` does not lift the rules. [kubelet-eviction
-    12] [contract 3, Observation]"""
+    """Never evicted, always admitted.
+
+    `critical: false` does not lift the rules. [kubelet-eviction 12] [contract 3, Observation]
+    """
     return pod.critical or static(pod) or mirror(pod) or priority(pod) >= PRIORITY_SYSTEM_CRITICAL
 
 
@@ -83,8 +85,10 @@ def storage_limit(pod: Pod) -> Number | None:
 
 
 def container_request(pod: Pod, name: str, resource: str) -> Number | None:
-    """The request of the regular or init container of that name; None when there is no such
-    container. [kubelet-eviction 9.3]"""
+    """The request of the regular or init container of that name.
+
+    None when there is no such container. [kubelet-eviction 9.3]
+    """
     for container in _named(pod):
         if container.name == name:
             return container.requests.get(resource, 0)
@@ -110,8 +114,10 @@ def qos_class(pod: Pod, *, pod_level: bool = True) -> str:
 
 
 def _qos_holders(pod: Pod, *, pod_level: bool) -> list[tuple[Resources, Resources]]:
-    """Pod-level resources alone, even an empty block; else the containers and the effective
-    figures."""
+    """Pod-level resources alone, even an empty block.
+
+    Else the containers and the effective figures.
+    """
     if pod_level and pod.pod_resources is not None:
         return [(pod.pod_resources.requests, pod.pod_resources.limits)]
     holders = [(container.requests, container.limits) for container in _named(pod)]
@@ -151,8 +157,10 @@ def _known_pod_level(resource: str) -> bool:
 
 
 def _sum_with_init(pod: Pod, resource: str, of: Callable[[Container], Resources]) -> Number:
-    """Regular containers and sidecars together, or what one init container needs beside the
-    sidecars declared before it, whichever is more. [kubelet-eviction 8.1: 2]"""
+    """Regular containers and sidecars together, or one init container, whichever needs more.
+
+    An init container runs beside the sidecars declared before it. [kubelet-eviction 8.1: 2]
+    """
     total = sum(of(container).get(resource, 0) for container in pod.containers)
     sidecars: Number = 0
     init_peak: Number = 0

@@ -133,8 +133,10 @@ class Portion(Struct, frozen=True, kw_only=True):
 
 
 class Budget(Struct, frozen=True, kw_only=True):
-    """How many of some workloads have to stay, or may be away, one of the two. `namespace` None:
-    those of every namespace count together. No labels select every workload."""
+    """How many of some workloads have to stay, or may be away, one of the two.
+
+    `namespace` None: those of every namespace count together. No labels select every workload.
+    """
 
     name: str
     namespace: str | None = None

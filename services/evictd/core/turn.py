@@ -342,8 +342,10 @@ def _ending(rules: TurnRules, turn: Turn) -> Ending | None:
 
 
 def _committed(rules: TurnRules, turn: Turn) -> bool:
-    """Whether the controller has recorded the point of no return; what we said is not enough,
-    since a withdrawal may have come first."""
+    """Whether the controller has recorded the point of no return.
+
+    What we said is not enough, since a withdrawal may have come first.
+    """
     entry = _entry(rules, turn)
     return entry is not None and entry.point_of_no_return
 

@@ -1,5 +1,7 @@
-"""Joining the two streams that a decision needs: Pressure N is judged only with a view of the node
-at N or later. [contract 3, Pressure]"""
+"""Joining the two streams that a decision needs.
+
+Pressure N is judged only with a view of the node at N or later. [contract 3, Pressure]
+"""
 
 from dataclasses import dataclass
 

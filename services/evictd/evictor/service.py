@@ -1,5 +1,7 @@
-"""The evictor's worker: deliveries into the inbox, the step, effects onto the bus. [design, way of
-the data]"""
+"""The evictor's worker: deliveries into the inbox, the step, effects onto the bus.
+
+[design, way of the data]
+"""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
@@ -68,8 +70,11 @@ class Evictor:
 
     @property
     def filters(self) -> Sequence[str]:
-        """What it reads: the two streams, what became of its requests and orders, what is down,
-        wishes, and its own former decisions and requests."""
+        """What it reads.
+
+        The two streams, what became of its requests and orders, what is down, wishes, and its own
+        former decisions and requests.
+        """
         scope = self._outside.scope
         own = [topics.levels(requester) for requester in PRESSURE_REQUESTERS]
         return (
@@ -111,8 +116,10 @@ class Evictor:
             taker(delivery.topic, opened)
 
     def listed(self, listing: Listing) -> None:  # noqa: ARG002 - ours stand whatever it names
-        """Take up what was found of an earlier life. What the list does not name of others was
-        delivered as gone."""
+        """Take up what was found of an earlier life.
+
+        What the list does not name of others was delivered as gone.
+        """
         self._lists += 1
         for node, recovery in self._recoveries.items():
             for slot, given in recovery.complete():

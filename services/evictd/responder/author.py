@@ -79,19 +79,25 @@ class Work:
         return self.eviction.status.deadline_time
 
     def progress(self, message: str, *, expected_completion: Expected = None) -> None:
-        """Say that the work got on. Heartbeats are sent for this, and for nothing else: work that
-        hangs is handed to the next responder at its deadline.
+        """Say that the work got on.
+
+        Heartbeats are sent for this, and for nothing else: work that hangs is handed to the next
+        responder at its deadline.
 
         `expected_completion`: a moment with a time zone, or how long from now; None: what was said
         before stands. Raises `ValueError` for a moment without a zone.
+
         """
         if isinstance(expected_completion, datetime) and expected_completion.tzinfo is None:
             raise ValueError("expected_completion needs a time zone")
         self._tell(message, expected_completion)
 
     async def point_of_no_return(self) -> None:
-        """Wait until the controller has recorded that this cannot be taken back. From then on no
-        withdrawal, deadline or lost connection cancels the work. Until then it can be canceled."""
+        """Wait until the controller has recorded that this cannot be taken back.
+
+        From then on no withdrawal, deadline or lost connection cancels the work. Until then it can
+        be canceled.
+        """
         await self._commit()
 
 
@@ -107,8 +113,9 @@ async def nothing(_work: Work) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Responder:
-    """A name in the chain, the work, and how it registers. Raises `InputError` for what no
-    controller would take. [contract 3, Registration]
+    """A name in the chain, the work, and how it registers.
+
+    Raises `InputError` for what no controller would take. [contract 3, Registration]
 
     `restore` runs after canceled work has ended, before any other work for the same workload;
     nothing interrupts it. `selector`: labels of the workloads for which it works besides those that
@@ -116,6 +123,7 @@ class Responder:
     `priority`: greater comes first, None the default of registered responders.
     `heartbeat_seconds`: how often the work shows that it gets on, as readers may expect.
     `supports_dry_run`: it is asked in dry runs as well, with `work.dry_run`.
+
     """
 
     name: str

@@ -30,16 +30,22 @@ SECRETS = "EVICTD_BROKERPASSWORD"
 
 
 class Command:
-    """One run a turn. Work that ends before the command takes its whole process group along; what
-    a command leaves behind on purpose, after its exit, is left alone."""
+    """One run a turn.
+
+    Work that ends before the command takes its whole process group along; what a command leaves
+    behind on purpose, after its exit, is left alone.
+    """
 
     def __init__(self, command: Sequence[str], *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self._command = tuple(command)
         self._timeout_seconds = timeout_seconds
 
     async def respond(self, work: Work) -> str:
-        """Its last line, once it has exited with 0. Raises `HostError` for another exit, for one
-        that cannot be started, and `TimeoutError` when it takes too long."""
+        """Its last line, once it has exited with 0.
+
+        Raises `HostError` for another exit, for one that cannot be started, and `TimeoutError` when
+        it takes too long.
+        """
         said: deque[str] = deque(["done"], maxlen=1)
         work.progress(
             f"running {self._command[0]}",
@@ -76,8 +82,11 @@ class Command:
 
 
 def environment(work: Work, own: Mapping[str, str]) -> dict[str, str]:
-    """What the command is told: ours without secrets, and `EVICTION_...` for the target and why it
-    is to leave. A variable that has nothing to say is empty."""
+    """What the command is told.
+
+    Ours without secrets, and `EVICTION_...` for the target and why it is to leave. A variable that
+    has nothing to say is empty.
+    """
     status = work.eviction.status
     told = {
         "NODE": work.node,

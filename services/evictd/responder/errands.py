@@ -33,8 +33,11 @@ ORDERS_MAX = 100
 
 
 class Errands:
-    """What runs, by the order's name. `boot_id` is that of the newest observation, so that the end
-    of an order can be compared with it."""
+    """What runs, by the order's name.
+
+    `boot_id` is that of the newest observation, so that the end of an order can be compared with
+    it.
+    """
 
     def __init__(
         self,
@@ -103,8 +106,10 @@ class Errands:
             del self._scopes[name]
 
     async def _restored(self, order: Order, target: PodReference) -> OrderStatus:
-        """Our own record says what is started; it goes before the order is answered, so that
-        whoever reads the answer finds nothing down."""
+        """Our own record says what is started.
+
+        It goes before the order is answered, so that whoever reads the answer finds nothing down.
+        """
         where = {"namespace": target.namespace, "name": target.name}
         topic = topics.STOPPED.at(self._outside.node, **where)
         held = self._publisher.published.get(topic)

@@ -47,8 +47,10 @@ class Hands:
         self._problems: dict[str, str] = {}
 
     async def look(self, pod: PodReference, statistics: PodStatistics | None) -> Pod | None:
-        """The life as its runtime lists it, with the last figures known of it; None when no runtime
-        lists it now. The first that has it answers."""
+        """The life as its runtime lists it, with the last figures known of it.
+
+        None when no runtime lists it now. The first that has it answers.
+        """
         found: list[Pod] = []
 
         async def ask(runtime: Runtime) -> None:
@@ -106,8 +108,10 @@ class Hands:
         return min(outcomes, key=lambda outcome: WEIGHTS[outcome.result], default=nothing)
 
     async def start(self, pod: PodReference, runtime_id: str) -> StartOutcome:
-        """By the first runtime that has it: they are asked one after the other, so that nothing is
-        started twice."""
+        """By the first runtime that has it.
+
+        They are asked one after the other, so that nothing is started twice.
+        """
         outcomes: list[StartOutcome] = []
         for runtime in self._runtimes:
             outcome = await runtime.start(pod.namespace, pod.name, runtime_id)

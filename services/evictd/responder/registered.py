@@ -1,5 +1,6 @@
-"""A responder's registration as its presence on one connection: birth, life, and the last will that
-hands over from a dead one. [contract 3, Registration]
+"""A responder's registration as its presence on one connection.
+
+Birth, life, and the last will that hands over from a dead one. [contract 3, Registration]
 
 It decides and encodes; the link connects.
 """
@@ -16,16 +17,20 @@ from evictd_schemas import Registration, WorkerStatus, topics
 
 
 class Numbered(Registration, frozen=True, kw_only=True, rename="camel"):
-    """A registration that no other equals, so that its return ends the list. Readers pass over the
-    number. [contract 1]"""
+    """A registration that no other equals, so that its return ends the list.
+
+    Readers pass over the number. [contract 1]
+    """
 
     lists: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Registrant(Member):
-    """Who this process is: one responder on one node. Of two processes of one name the older
-    ends."""
+    """Who this process is: one responder on one node.
+
+    Of two processes of one name the older ends.
+    """
 
     responder: Responder
 

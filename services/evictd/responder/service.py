@@ -49,8 +49,10 @@ SAME_STOP_SECONDS = 2.0
 
 
 class DefaultResponder:
-    """A listener of the bus, and the judge of `evictions` and `orders`. One key of its inbox is one
-    Eviction, `namespace/name`."""
+    """A listener of the bus, and the judge of `evictions` and `orders`.
+
+    One key of its inbox is one Eviction, `namespace/name`.
+    """
 
     role = Role.RESPONDER
 
@@ -78,8 +80,10 @@ class DefaultResponder:
 
     @property
     def filters(self) -> Sequence[str]:
-        """What it reads: Evictions, orders, the observation for last figures; and its own words of
-        former lives, so that it does not say them twice."""
+        """What it reads: Evictions, orders, the observation for last figures.
+
+        Its own words of former lives too, so that it does not say them twice.
+        """
         node = self._outside.node
         return (
             topics.EVICTION.everywhere(node),
@@ -91,8 +95,10 @@ class DefaultResponder:
         )
 
     async def run(self) -> None:
-        """Serve until the inbox is closed or the task is cancelled; running stops are cut short
-        then and taken up again by the next life."""
+        """Serve until the inbox is closed or the task is cancelled.
+
+        Running stops are cut short then and taken up again by the next life.
+        """
         rows = await self._outside.journal.rows()
         self._journalled = {row.key for row in rows}
         for row in rows:
@@ -123,8 +129,10 @@ class DefaultResponder:
             self._remember(delivery.topic, opened)
 
     def listed(self, listing: Listing) -> None:
-        """Orders of the list are taken up once our own answers to them are known. What an
-        authoritative list does not name is gone. [design, law 5]"""
+        """Orders of the list are taken up once our own answers to them are known.
+
+        What an authoritative list does not name is gone. [design, law 5]
+        """
         self._told = True
         for name, order in self._listed_orders.items():
             self._order(name, order)
@@ -148,8 +156,10 @@ class DefaultResponder:
         self._outside.inbox.feed(key, Assigned(eviction=eviction))
 
     def _observe(self, opened: Opened) -> None:
-        """Statistics of each life, for the record of what was stopped; and who runs again, which
-        only a live observation can tell. [contract 1, Retained delivery]"""
+        """Statistics of each life, for the record of what was stopped.
+
+        Who runs again only a live observation can tell. [contract 1, Retained delivery]
+        """
         observation: Observation | None = opened.message
         if observation is not None and observation.pods is not None:
             self._statistics = {
@@ -192,8 +202,10 @@ class DefaultResponder:
         return after, effects
 
     def _follow(self, key: str, duty: Duty) -> None:
-        """Two that look at the same moment must not both find the other one healthy: what has begun
-        to go is known to whatever steps next."""
+        """Two that look at the same moment must not both find the other one healthy.
+
+        What has begun to go is known to whatever steps next.
+        """
         if duty.going and duty.pod is not None:
             self._going[key] = duty.pod
         else:

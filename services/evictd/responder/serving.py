@@ -43,8 +43,10 @@ log = structlog.get_logger(__name__)
 
 
 def run(responder: Responder, broker: str | Address, node: str = EVERY_NODE) -> None:
-    """`serve` until SIGTERM or SIGINT, as a program of its own with a log on stderr. An error ends
-    the program with its own exit code: 9 where a newer process has taken over."""
+    """`serve` until SIGTERM or SIGINT, as a program of its own with a log on stderr.
+
+    An error ends the program with its own exit code: 9 where a newer process has taken over.
+    """
     try:
         anyio.run(until_signal, (responder,), broker, node)
     except EvictdError as error:
@@ -53,8 +55,10 @@ def run(responder: Responder, broker: str | Address, node: str = EVERY_NODE) -> 
 
 
 async def serve(responder: Responder, broker: str | Address, node: str = EVERY_NODE) -> None:
-    """Register, and work whenever it is this responder's turn, on one node or (`+`) on every one
-    that shows itself, until cancelled; it connects again through every loss of the broker.
+    """Register, and work whenever it is this responder's turn, until cancelled.
+
+    On one node or (`+`) on every one that shows itself; it connects again through every loss of the
+    broker.
 
     Raises `InputError` for an address that is none, and `Replaced` when a newer process has
     registered under the same name.
@@ -102,8 +106,10 @@ async def _serve_one(responder: Responder, where: Address, node: str) -> None:
 
 
 async def _keep_in_touch(link: Link, presence: Registered, turns: Turns) -> None:
-    """Tell the turns that the broker has been away for too long, and that it is there again; the
-    first time only when a former process has had the time to end its work."""
+    """Tell the turns that the broker has been away for too long, and that it is there again.
+
+    The first time only when a former process has had the time to end its work.
+    """
     await link.connected.wait()
     if presence.succeeds_living:
         await anyio.sleep(SUCCESSION_SECONDS)

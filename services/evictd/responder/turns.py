@@ -1,5 +1,6 @@
-"""The turns of one responder on one node: deliveries into the step, its effects into work, reports
-and the end of work.
+"""The turns of one responder on one node.
+
+Deliveries into the step, its effects into work, reports and the end of work.
 
 It decides nothing, `core.turn` does. It has no journal: its reports on the bus are its memory, and
 the work itself has to stand being begun again. [design, laws 1 and 4]
@@ -66,8 +67,11 @@ class _Job:
 
 
 class Turns:
-    """A listener of the bus. One key is one Eviction, `namespace/name`. `linked`: there is a broker
-    between, and `contact` tells when it is heard; else it is from the first list on."""
+    """A listener of the bus.
+
+    One key is one Eviction, `namespace/name`. `linked`: there is a broker between, and `contact`
+    tells when it is heard; else it is from the first list on.
+    """
 
     def __init__(
         self,
@@ -108,8 +112,10 @@ class Turns:
         )
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Serve until cancelled. Running work is cancelled then and waited for; the next process
-        is given it again."""
+        """Serve until cancelled.
+
+        Running work is cancelled then and waited for; the next process is given it again.
+        """
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._host)
             self._bus.attach(self)
@@ -133,7 +139,9 @@ class Turns:
 
     def contact(self, *, present: bool) -> None:
         """Whether the bus is heard; without it no work goes on that could not have been ended.
-        It counts after everything that was delivered before."""
+
+        It counts after everything that was delivered before.
+        """
         if present != self._heard:
             self._heard = present
             self._inbox.feed("", Tick())

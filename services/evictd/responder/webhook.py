@@ -29,8 +29,10 @@ DONE, AT_IT = range(200, 202), 202
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The body of each question. `state`: `Active`, or `Canceled` where what was done is to be
-    undone."""
+    """The body of each question.
+
+    `state`: `Active`, or `Canceled` where what was done is to be undone.
+    """
 
     node: str
     state: str
@@ -39,16 +41,21 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Webhook:
-    """POSTs, over and over the same until the answer is final; an answer is told by the Eviction's
-    uid."""
+    """POSTs, over and over the same until the answer is final.
+
+    An answer is told by the Eviction's uid.
+    """
 
     def __init__(self, url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self._url = url
         self._timeout_seconds = timeout_seconds
 
     async def respond(self, work: Work) -> str:
-        """The answer's text. Raises `PeerError` for any answer but 200, 201 and 202, and
-        `TimeoutError` when it takes too long. A text that is new is progress."""
+        """The answer's text.
+
+        Raises `PeerError` for any answer but 200, 201 and 202, and `TimeoutError` when it takes too
+        long. A text that is new is progress.
+        """
         last = ""
         try:
             with anyio.fail_after(self._timeout_seconds):

@@ -83,10 +83,12 @@ class Runtime(Protocol):
         ...
 
     async def list(self) -> Listing:
-        """Everything that runs, in the order of namespace and name; never raises for a workload
-        that vanishes meanwhile.
+        """Everything that runs, in the order of namespace and name.
+
+        Never raises for a workload that vanishes meanwhile.
 
         Raises `PeerError` when the runtime cannot be reached, `HostError` when the machine refuses.
+
         """
         ...
 
@@ -105,10 +107,12 @@ class Runtime(Protocol):
         ...
 
     async def start(self, namespace: str, name: str, runtime_id: str) -> StartOutcome:
-        """Bring back what was stopped, as it was: the same `runtime_id`, which then lives another
-        life under another uid.
+        """Bring back what was stopped, as it was.
+
+        The same `runtime_id`, which then lives another life under another uid.
 
         What runs under that name already is left alone. Never raises for what a runtime can answer.
+
         """
         ...
 
@@ -132,6 +136,9 @@ class Reclaimer(Protocol):
 
 
 def life_uid(runtime_id: str, start: str) -> str:
-    """The uid of one life: a UUID 5 of the runtime's id and the start as the runtime writes it, so
-    that a restarted workload is another pod. [contract 1]"""
+    """The uid of one life.
+
+    A UUID 5 of the runtime's id and the start as the runtime writes it, so that a restarted
+    workload is another pod. [contract 1]
+    """
     return str(uuid5(LIVES, f"{runtime_id}|{start}"))

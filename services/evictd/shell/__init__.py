@@ -1,5 +1,6 @@
-"""What the workers share to act on decisions: bus, inbox, clock, journal, configuration, the owned
-broker.
+"""What the workers share to act on decisions.
+
+Bus, inbox, clock, journal, configuration, the owned broker.
 
 It knows nothing of pods, thresholds or Evictions beyond carrying their messages.
 """

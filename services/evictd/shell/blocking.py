@@ -1,5 +1,7 @@
-"""Blocking work leaves the event loop through one injected function: threads in production, inline
-in tests on virtual time, where nothing real may run."""
+"""Blocking work leaves the event loop through one injected function.
+
+Threads in production, inline in tests on virtual time, where nothing real may run.
+"""
 
 from collections.abc import Callable
 from typing import Protocol, TypeVar

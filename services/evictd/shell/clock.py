@@ -1,5 +1,7 @@
-"""The one place that reads a clock. Two readings: boot time for durations, UTC for stamps. [design,
-law 6]"""
+"""The one place that reads a clock.
+
+Two readings: boot time for durations, UTC for stamps. [design, law 6]
+"""
 
 import asyncio
 import time
@@ -18,8 +20,10 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock. Boot time goes on while the machine sleeps, so that a sleep is seen as a
-    gap."""
+    """The machine's clock.
+
+    Boot time goes on while the machine sleeps, so that a sleep is seen as a gap.
+    """
 
     def now(self) -> Now:
         return Now(

@@ -27,8 +27,10 @@ class Epoch:
         self._raised.append(republish)
 
     def raise_above(self, epoch: int) -> None:
-        """A message of another life had this epoch: ours is greater from now on, unless it is
-        rubbish."""
+        """A message of another life had this epoch.
+
+        Ours is greater from now on, unless it is rubbish.
+        """
         if not self.epoch <= epoch <= EPOCH_MAX:
             return
         self.epoch = epoch + 1

@@ -25,8 +25,10 @@ again."""
 
 
 class Inbox(Generic[G]):
-    """Batches of (key, given). A key's items keep their order; a newer one of a slot replaces the
-    older."""
+    """Batches of (key, given).
+
+    A key's items keep their order; a newer one of a slot replaces the older.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -1,5 +1,7 @@
 """The journal: one row a key, state and the effects of its last step, before anyone sees them.
-[design, law 5]"""
+
+[design, law 5]
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +16,10 @@ ENDED_MAX = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class Row(Generic[S, E]):
-    """What a key is and what was decided last. `state` None: the key is forgotten, and only its
-    last effects are left to be carried out."""
+    """What a key is and what was decided last.
+
+    `state` None: the key is forgotten, and only its last effects are left to be carried out.
+    """
 
     key: str
     state: S | None

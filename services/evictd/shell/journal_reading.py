@@ -68,8 +68,11 @@ def _selected(
 
 
 def _address(path: Path) -> str:
-    """A journal that was closed has no log beside it: it is read as it lies, because a reader would
-    make the log's files anew, and they would be the reader's."""
+    """A journal that was closed has no log beside it.
+
+    It is read as it lies, because a reader would make the log's files anew, and they would be the
+    reader's.
+    """
     closed = not path.with_name(f"{path.name}-wal").exists()
     return f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if closed else ''}"
 

@@ -74,8 +74,11 @@ class Judge(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Post:
-    """A role to fill. With `state` and `effects` it has a journal on disk; `home_only` for those
-    that serve no other node. [contract 2]"""
+    """A role to fill.
+
+    With `state` and `effects` it has a journal on disk; `home_only` for those that serve no other
+    node. [contract 2]
+    """
 
     role: Role
     build: Callable[[Outside[Any, Any, Any]], Worker]
@@ -305,8 +308,10 @@ class _Life:
         return written_by(post.role, self._process.scope(post))
 
     def _outranked(self, place: Place[Any], mark: Mark) -> bool:
-        """A greater pair on a topic of ours: at home we go above it, elsewhere we leave. [contract
-        1, Order]"""
+        """A greater pair on a topic of ours: at home we go above it, elsewhere we leave.
+
+        [contract 1, Order]
+        """
         if place.node == self._process.node:
             self._epoch.raise_above(mark.epoch)
             return True

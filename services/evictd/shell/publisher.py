@@ -79,8 +79,7 @@ class Publisher:
         self._send(topic, msgspec.json.encode(numbered), retain=False)
 
     def republish(self) -> None:
-        """All of it again under the present epoch, after that was raised or the broker lost its
-        store."""
+        """All of it again under the present epoch: it was raised, or the broker lost its store."""
         for topic, message in tuple(self.published.items()):
             stamped = self._stamped(message)
             self.published[topic] = stamped

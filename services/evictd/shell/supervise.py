@@ -49,11 +49,13 @@ async def drive(
     perform: Callable[[str, E], Awaitable[None]],
     states: dict[str, S] | None = None,
 ) -> None:
-    """Feed `step` and obey it until the inbox is closed. A key is a node, a target's uid or an
-    Eviction.
+    """Feed `step` and obey it until the inbox is closed.
+
+    A key is a node, a target's uid or an Eviction.
 
     `states` is the map to work on, for a worker that shows it; a state equal to `start` is
     forgotten.
+
     """
     states = {} if states is None else states
     for row in await outside.journal.rows():

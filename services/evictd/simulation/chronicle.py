@@ -10,8 +10,10 @@ from evictd_schemas import Decision, Event, EvictionRequest, Number, Order, PodR
 
 
 class Asked(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A pod that is asked to go, or (`withdrawn`) no longer has to. `grace_seconds` None: its own.
-    `hard` waits for no responder, `dry_run` stops nothing."""
+    """A pod that is asked to go, or (`withdrawn`) no longer has to.
+
+    `grace_seconds` None: its own. `hard` waits for no responder, `dry_run` stops nothing.
+    """
 
     pod: str
     grace_seconds: int | None = None

@@ -38,8 +38,11 @@ Say = Callable[[str], None]
 
 
 def machine(*, drains: bool = True) -> SimulatedMachine:
-    """4 GiB, a shop: one batch job grows slowly and can save its work, one cache grows in a burst,
-    and at the end the data base gives back what the batch job needs, but not the cache."""
+    """4 GiB, a shop.
+
+    One batch job grows slowly and can save its work, one cache grows in a burst, and at the end the
+    data base gives back what the batch job needs, but not the cache.
+    """
     shop = SimulatedMachine(node=NODE, memory_mib=4096)
     shop.add(
         SimulatedWorkload(

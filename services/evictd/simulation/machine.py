@@ -1,5 +1,6 @@
-"""A simulated machine: workloads whose memory follows a curve, listed, stopped and started like
-real ones.
+"""A simulated machine.
+
+Workloads whose memory follows a curve, listed, stopped and started like real ones.
 
 It is a `Runtime` and can say what a collector would see. It reads no clock: the moment is handed
 in.
@@ -52,8 +53,10 @@ def stepping(mib: float, at_seconds: float, then_mib: float) -> Curve:
 
 @dataclass(kw_only=True)
 class SimulatedWorkload:
-    """One workload. `stop_seconds` is how long it takes after SIGTERM; beyond the grace it is
-    killed."""
+    """One workload.
+
+    `stop_seconds` is how long it takes after SIGTERM; beyond the grace it is killed.
+    """
 
     namespace: str
     name: str

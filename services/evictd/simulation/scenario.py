@@ -37,8 +37,11 @@ class Form(
 
 
 class SignalForm(Form, frozen=True, kw_only=True):
-    """One figure. `signals: {memory.available: 1Gi}` is short for its `available`; so are
-    `1Gi of 4Gi` and, with a known capacity, `25%`."""
+    """One figure.
+
+    `signals: {memory.available: 1Gi}` is short for its `available`; so are `1Gi of 4Gi` and, with a
+    known capacity, `25%`.
+    """
 
     available: str
     capacity: str | None = None

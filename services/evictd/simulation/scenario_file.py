@@ -58,8 +58,10 @@ S = TypeVar("S", bound=Struct)
 
 
 def load_scenario(file: Path) -> Scenario:
-    """Read a scenario. Raises `ConfigurationError` with every problem, `InputError` for a file
-    that cannot be read."""
+    """Read a scenario.
+
+    Raises `ConfigurationError` with every problem, `InputError` for a file that cannot be read.
+    """
     return scenario_of_text(_content(file), str(file), file.parent)
 
 

@@ -15,8 +15,11 @@ NO_GROUPS = Hierarchies()
 
 
 def signals_of(proc: Path) -> dict[str, SignalReading]:
-    """Of as many files as there are: `meminfo`, `pressure/memory`, `pressure/io`, `loadavg` with
-    `sys/kernel/pid_max` or `threads-max`. Raises `HostError` naming a figure that cannot be."""
+    """Of as many files as there are.
+
+    `meminfo`, `pressure/memory`, `pressure/io`, `loadavg` with `sys/kernel/pid_max` or
+    `threads-max`. Raises `HostError` naming a figure that cannot be.
+    """
     signals = pressure.read(proc, NO_GROUPS, None)
     if (proc / "meminfo").exists():
         signals |= memory.read(proc, NO_GROUPS, None)
@@ -26,8 +29,10 @@ def signals_of(proc: Path) -> dict[str, SignalReading]:
 
 
 def signals_of_texts(files: dict[str, str]) -> dict[str, SignalReading]:
-    """The same of texts by the name of their file. Raises `InputError` for a name that leads out
-    of the folder."""
+    """The same of texts by the name of their file.
+
+    Raises `InputError` for a name that leads out of the folder.
+    """
     with TemporaryDirectory(prefix="evictd-proc-") as folder:
         for name, text in files.items():
             path = Path(folder) / name

@@ -28,8 +28,10 @@ from evictd_schemas.topics import Role
 
 
 def play(scenario: Scenario) -> tuple[Turn, ...]:
-    """All turns in order. Raises `ConfigurationError` for an observation that nobody would take,
-    at the place of its step."""
+    """All turns in order.
+
+    Raises `ConfigurationError` for an observation that nobody would take, at the place of its step.
+    """
     stage = Stage(scenario)
     for step in scenario.steps:
         for _ in range(step.form.times):

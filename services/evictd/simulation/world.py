@@ -1,5 +1,7 @@
-"""Everybody but evaluator and evictor, as simple as can be: who is asked to go goes, in its own
-time; what is ordered is done. Nobody here decides anything about pressure.
+"""Everybody but evaluator and evictor, as simple as can be.
+
+Who is asked to go goes, in its own time; what is ordered is done. Nobody here decides anything
+about pressure.
 """
 
 from collections import deque

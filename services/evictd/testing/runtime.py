@@ -1,5 +1,6 @@
-"""A runtime in memory: workloads that begin, end, are deaf or fail as a test or a demonstration
-says.
+"""A runtime in memory.
+
+Workloads that begin, end, are deaf or fail as a test or a demonstration says.
 
 It keeps the promises of `evictd.runtimes.interface` under the same contract suite as the real ones,
 on whatever clock the event loop has, so that it works on virtual time.
@@ -41,8 +42,10 @@ class _Life:
 
 
 class FakeRuntime:
-    """A `Runtime`. What it was asked to stop is in `stops`, what to start in `starts`, in the order
-    of the calls."""
+    """A `Runtime`.
+
+    What it was asked to stop is in `stops`, what to start in `starts`, in the order of the calls.
+    """
 
     name = "fake"
 
@@ -62,8 +65,10 @@ class FakeRuntime:
     def begin(
         self, pod: Pod, *, stops_in_seconds: float | None = 0.0, uid: str | None = None
     ) -> PodReference:
-        """Run a workload; of the same name again it is another life. Its `uid` is made here, unless
-        given."""
+        """Run a workload; of the same name again it is another life.
+
+        Its `uid` is made here, unless given.
+        """
         runtime_id = f"{pod.namespace}/{pod.name}"
         own_uid = uid or life_uid(runtime_id, str(next(self._starts)))
         pod = structs.replace(pod, uid=own_uid, runtime=self.name, runtime_id=runtime_id)

@@ -108,8 +108,10 @@ class Stage:
         return [report for pod, report in self._said if pod == name]
 
     async def evict(self, name: str, *, dry_run: bool = False, **fields: Any) -> None:
-        """A workload is there, names the responder, and somebody wants it to leave. `fields` are
-        those of the request, such as `type`, `deadline_seconds` or `reason`."""
+        """A workload is there, names the responder, and somebody wants it to leave.
+
+        `fields` are those of the request, such as `type`, `deadline_seconds` or `reason`.
+        """
         if name not in self._pods:
             await self.add(name)
         await self._ask(REQUESTER, name, dry_run=dry_run, **fields)
@@ -117,8 +119,10 @@ class Stage:
     async def add(
         self, name: str, *, labels: Mapping[str, str] | None = None, named: bool = True
     ) -> Pod:
-        """A workload begins, a new life of it if it was there. `named`: it names the responder;
-        else the responder has to select it."""
+        """A workload begins, a new life of it if it was there.
+
+        `named`: it names the responder; else the responder has to select it.
+        """
         self._lives += 1
         own = DeclaredResponder(
             name=self.responder.name, priority=self.responder.priority or PRIORITY

@@ -94,8 +94,7 @@ def status_bytes(status: str, key: str) -> int:
 
 
 def process_count(whereabouts: Whereabouts) -> int | None:
-    """Threads where the group counts them, as these are what the budget is made of; else
-    processes."""
+    """Threads, of which the budget is made, where the group counts them; else processes."""
     for place in (whereabouts.pids_cgroup, whereabouts.unified_cgroup):
         if place is not None:
             count = files.amount(Path(place) / "pids.current")

@@ -1,5 +1,7 @@
-"""The rules about values of what the evictor alone answers for: `pressure`, `stopped`, statuses of
-orders and `wishes`. [contract 1, Rejection]"""
+"""The rules about values of what the evictor alone answers for.
+
+`pressure`, `stopped`, statuses of orders and `wishes`. [contract 1, Rejection]
+"""
 
 import re
 from collections.abc import Iterator

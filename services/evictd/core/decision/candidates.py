@@ -1,5 +1,7 @@
-"""Who of the ranked pods may go, who goes next, and why: one row each. [contract 3, Decision]
-[design, laws 7, 9, 12]"""
+"""Who of the ranked pods may go, who goes next, and why: one row each.
+
+[contract 3, Decision] [design, laws 7, 9, 12]
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -74,8 +76,10 @@ def hold_on(wishes: Sequence[Wish], name: str, *, hard: bool, utc: datetime) -> 
 
 
 def _ignored(rules: Rules, pod: Pod) -> str:
-    """Which budgets do not keep it: node pressure ignores them, and says so. [contract 3,
-    EvictionRequest]"""
+    """Which budgets do not keep it: node pressure ignores them, and says so.
+
+    [contract 3, EvictionRequest]
+    """
     names = ", ".join(str(budget) for budget in rules.budgets if budget.covers(pod))
     return f"budget {names} ignored" if names else ""
 

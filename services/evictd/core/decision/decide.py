@@ -118,8 +118,10 @@ def _with_returns(plan: Plan, step: restore.Step) -> Step:
 
 
 def _first_act(rules: Rules, plan: Plan) -> bool:
-    """Whether this node was not acted on before, as far as anybody knows. [design, profile host:
-    lines]"""
+    """Whether this node was not acted on before, as far as anybody knows.
+
+    [design, profile host: lines]
+    """
     if not rules.profile.warns_before_first_act or rules.mode is not Mode.ACT:
         return False
     return plan.decision is None or plan.decision.mode != Mode.ACT
@@ -151,8 +153,10 @@ def _scene(rules: Rules, plan: Plan, given: Judged, layout: Layout, now: Now) ->
 
 
 def _amid_reclaim(rules: Rules, plan: Plan, under_way: Reclaiming, given: Judged, now: Now) -> Step:
-    """While something is being given back, only shortages that no reclaim can help are acted on:
-    they do not wait. The rest is left for the re-check."""
+    """While something is being given back, only shortages that no reclaim can help are acted on.
+
+    They do not wait. The rest is left for the re-check.
+    """
     plan = structs.replace(plan, reclaiming=structs.replace(under_way, latest=given))
     scene = _scene(rules, plan, given, plan.layout or Layout(), now)
     urgent = tuple(

@@ -1,5 +1,7 @@
-"""How long a victim gets between SIGTERM and SIGKILL. [kubelet-eviction 9.1] [design, profile
-host]"""
+"""How long a victim gets between SIGTERM and SIGKILL.
+
+[kubelet-eviction 9.1] [design, profile host]
+"""
 
 from evictd.core.rules import Rules
 from evictd_schemas import Pod

@@ -32,8 +32,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
 
 class Writing(Struct, frozen=True, kw_only=True):
-    """Two snapshots: growth is measured from `since`; `next` takes its place when it is old
-    enough."""
+    """Growth is measured from `since`; `next` takes its place when it is old enough."""
 
     since: Snapshot
     next: Snapshot

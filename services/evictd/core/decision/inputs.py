@@ -82,7 +82,9 @@ class Recalled(Struct, frozen=True, kw_only=True):
 
 class Gone(Struct, frozen=True, kw_only=True):
     """A foreign node that nobody hears of any more: what was said about it is taken back.
-    [contract 2]"""
+
+    [contract 2]
+    """
 
 
 Given: TypeAlias = Judged | Seen | Answered | Ordered | Wished | Fallen | Recalled | Gone

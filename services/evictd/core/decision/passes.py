@@ -53,9 +53,11 @@ def run(scene: Scene, plan: Plan) -> Step:
 
 
 def _acted_on(scene: Scene, plan: Plan) -> tuple[ThresholdStatus, str | None]:
-    """The most urgent shortage for which nothing is under way yet; else the most urgent one, and
-    what it waits for. Where the profile goes on, one that nothing can relieve gives way to the
-    next. [design, law 7: a hard line is not held by a soft one]"""
+    """The most urgent shortage for which nothing is under way yet.
+
+    Else the most urgent one, and what it waits for. Where the profile goes on, one that nothing can
+    relieve gives way to the next. [design, law 7: a hard line is not held by a soft one]
+    """
     waits = [
         (threshold, wait_reason(scene, plan, threshold))
         for threshold in scene.fresh
@@ -114,7 +116,9 @@ def ranked(scene: Scene, plan: Plan, acting: ThresholdStatus) -> tuple[RankedPod
 
 def spares(rules: Rules, signal: str) -> bool:
     """Whether only the one workload that is filling the disk may be stopped for this signal.
-    [design, profile host]"""
+
+    [design, profile host]
+    """
     return rules.profile.stop_one_growing_writer and resource_of(signal) in DISK
 
 

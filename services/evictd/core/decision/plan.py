@@ -1,5 +1,7 @@
-"""What the evictor remembers of one node between two inputs: a small value, rebuilt after a restart
-from its own Decision and requests. [design, laws 1, 5, 7]"""
+"""What the evictor remembers of one node between two inputs.
+
+A small value, rebuilt after a restart from its own Decision and requests. [design, laws 1, 5, 7]
+"""
 
 from datetime import datetime
 from typing import TypeAlias, TypeVar

@@ -20,8 +20,11 @@ Key = tuple[Number, ...]
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """One pod's figures. `usage` None: no statistics, which is not zero. Amounts in the unit of
-    the signal; `exceeds` and `request` None where the signal does not ask for requests."""
+    """One pod's figures.
+
+    `usage` None: no statistics, which is not zero. Amounts in the unit of the signal; `exceeds` and
+    `request` None where the signal does not ask for requests.
+    """
 
     pod: Pod
     priority: int
@@ -98,8 +101,10 @@ def _disk_place(pod: Pod, parts: Collection[DiskPart]) -> Place:
 
 
 def _inode_place(pod: Pod, parts: Collection[DiskPart], *, minus_bytes: bool) -> Place:
-    """Nobody can ask for inodes, so that one inode is too many; the kubelet then subtracts the
-    storage request in bytes. [kubelet-eviction 8.3, inodes]"""
+    """Nobody can ask for inodes, so that one inode is too many.
+
+    The kubelet then subtracts the storage request in bytes. [kubelet-eviction 8.3, inodes]
+    """
     if pod.stats is None:
         return Place(pod=pod, priority=priority(pod), request=0)
     used = usage.disk_inodes(pod, pod.stats, parts)

@@ -87,7 +87,9 @@ def decided(
 
 def views_text(rules: Rules, given: Judged, signal: str | None) -> str:
     """What the other view of memory says, where two differ: owners compare it with their own tools.
-    [design, two profiles: memory view]"""
+
+    [design, two profiles: memory view]
+    """
     if signal is not None and resource_of(signal) is not Resource.MEMORY:
         return ""
     reading = given.observation.signals.get(MEMORY_AVAILABLE)
@@ -124,8 +126,11 @@ def waiting_reason(pressure: Pressure) -> str:
 
 
 def _of_grace(threshold: ThresholdStatus, seconds: float) -> str:
-    """How long it has been met. A hard line waits for what the wire does not tell: a time for which
-    it has to last, or the look after a gap."""
+    """How long it has been met.
+
+    A hard line waits for what the wire does not tell: a time for which it has to last, or the look
+    after a gap.
+    """
     if hard(threshold):
         return f"{seconds:g} s, not due yet"
     return f"{seconds:g} of {threshold.grace_period_seconds:g} s"
@@ -166,7 +171,9 @@ def threshold_met(
     rules: Rules, plan: Plan, given: Judged, acting: ThresholdStatus, now: Now
 ) -> tuple[Plan, tuple[Emit, ...]]:
     """`EvictionThresholdMet`, in each pass as the kubelet does, or once a crossing.
-    [kubelet-eviction 4: 16]"""
+
+    [kubelet-eviction 4: 16]
+    """
     key = f"{acting.signal}/{'hard' if hard(acting) else 'soft'}"
     transition = _transition(rules, given, acting)
     if plan.announced.get(key) == transition:
@@ -260,8 +267,10 @@ def eviction_loop(
 def restored(
     rules: Rules, name: str, stopped: Stopped, seconds: float, *, ordered: bool, now: Now
 ) -> Emit:
-    """`Restored`: what was down because of evictd runs again. `ordered`: because we asked for
-    it."""
+    """`Restored`: what was down because of evictd runs again.
+
+    `ordered`: because we asked for it.
+    """
     how = "was started again" if ordered else "runs again, started by somebody else"
     return emit(
         node=rules.node,

@@ -61,8 +61,10 @@ _FATES: Mapping[str, Fate] = {
 
 
 def pressure_request(rules: Rules, pod: Pod, reason: Reason, *, hard: bool, now: Now) -> OwnRequest:
-    """The request that this pod goes because of node pressure. The same pod has the same topic, so
-    that asking again tightens. [design, law 7]"""
+    """The request that this pod goes because of node pressure.
+
+    The same pod has the same topic, so that asking again tightens. [design, law 7]
+    """
     grace_seconds = pressure_grace_seconds(rules, pod, hard=hard)
     kind = RequestType.HARD if hard else RequestType.SOFT
     spec = _spec(rules, NODE_PRESSURE, pod, kind=kind, grace_seconds=grace_seconds, reason=reason)

@@ -110,8 +110,10 @@ def restore(
     busy: bool,
     leaving: Collection[str],
 ) -> Step:
-    """One look at the node. `busy`: something is being relieved; `leaving`: uids of pods whose
-    Eviction runs."""
+    """One look at the node.
+
+    `busy`: something is being relieved; `leaving`: uids of pods whose Eviction runs.
+    """
     returns, told = _seen(rules, returns, given, now)
     calm = rules.mode is Mode.ACT and not busy and _calm(given.pressure)
     returning = returns.returning
@@ -137,8 +139,10 @@ def retraction(rules: Rules, returns: Returns) -> tuple[Retract, ...]:
 
 
 def _able(returns: Returns, given: Judged, leaving: Collection[str], now: Now) -> Iterator[str]:
-    """Who may come back now. The last that went is the first, since the least important went
-    first."""
+    """Who may come back now.
+
+    The last that went is the first, since the least important went first.
+    """
     pods = _running(given)
     if pods is None:
         return
@@ -178,8 +182,10 @@ def _shortage_over(pressure: Pressure, stopped: Stopped) -> bool:
 
 
 def _room(pressure: Pressure, stopped: Stopped) -> bool:
-    """Whether each line holds with it, and a margin. Memory that cannot be told is no room; what
-    else the machine does not have is no hindrance."""
+    """Whether each line holds with it, and a margin.
+
+    Memory that cannot be told is no room; what else the machine does not have is no hindrance.
+    """
     usages = {
         MEMORY_AVAILABLE: stopped.last_usage or 0,
         ALLOCATABLE_MEMORY_AVAILABLE: stopped.last_usage or 0,
@@ -195,8 +201,10 @@ def _room(pressure: Pressure, stopped: Stopped) -> bool:
 
 
 def _waited_for(returns: Returns, pods: dict[str, Pod], name: str) -> bool:
-    """Whether something that it needs is down because of us, or runs and is not ready. Who needs
-    each other in a ring comes back in any order."""
+    """Whether something that it needs is down because of us, or runs and is not ready.
+
+    Who needs each other in a ring comes back in any order.
+    """
     for needed in returns.absent[name].stopped.depends_on:
         pod = pods.get(needed)
         if pod is not None and not pod.ready:
@@ -242,8 +250,10 @@ def _fall(earlier: Falls | None, uid: str, now: Now) -> Falls:
 
 
 def _seen(rules: Rules, returns: Returns, given: Judged, now: Now) -> Step:
-    """Who runs again, whoever started it. A record that was taken back is looked at once more, so
-    that the return is told."""
+    """Who runs again, whoever started it.
+
+    A record that was taken back is looked at once more, so that the return is told.
+    """
     pods = _running(given)
     if pods is None:
         return returns, ()

@@ -29,8 +29,10 @@ class Absent(Struct, frozen=True, kw_only=True):
 
 
 class Falls(Struct, frozen=True, kw_only=True):
-    """How often one name has fallen lately, and the `uid` that did last. `returned`: we brought it
-    back after that."""
+    """How often one name has fallen lately, and the `uid` that did last.
+
+    `returned`: we brought it back after that.
+    """
 
     uid: str
     count: int
@@ -48,8 +50,10 @@ class Returning(Struct, frozen=True, kw_only=True):
 
 
 class Returns(Struct, frozen=True, kw_only=True):
-    """What is down on one node, by `namespace/name`, and who is coming back. No order is placed
-    before `next_boot_seconds`."""
+    """What is down on one node, by `namespace/name`, and who is coming back.
+
+    No order is placed before `next_boot_seconds`.
+    """
 
     absent: dict[str, Absent] = {}
     falls: dict[str, Falls] = {}

@@ -11,8 +11,11 @@ from evictd_schemas import Layout, Pod, ThresholdStatus
 
 
 class Scene(Struct, frozen=True, kw_only=True):
-    """What one pass looks at. `fresh` in order of priority; `newest` is the latest view, which may
-    be later than `given` when a reclaim came in between."""
+    """What one pass looks at.
+
+    `fresh` in order of priority; `newest` is the latest view, which may be later than `given` when
+    a reclaim came in between.
+    """
 
     rules: Rules
     given: Judged
@@ -31,5 +34,7 @@ class Scene(Struct, frozen=True, kw_only=True):
     @property
     def rankable(self) -> bool:
         """A split layout without its feature gate has no tables of steps and rankings at all.
-        [kubelet-eviction 2.3]"""
+
+        [kubelet-eviction 2.3]
+        """
         return not unsupported(self.rules, self.layout)

@@ -1,5 +1,7 @@
-"""Which thresholds a pass is about: the fresh ones, in order of priority. [kubelet-eviction 4: 12,
-15; 6]"""
+"""Which thresholds a pass is about: the fresh ones, in order of priority.
+
+[kubelet-eviction 4: 12, 15; 6]
+"""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -33,8 +35,7 @@ def acting_threshold(fresh: Iterable[ThresholdStatus]) -> ThresholdStatus | None
 
 
 def by_urgency(thresholds: Iterable[ThresholdStatus]) -> tuple[ThresholdStatus, ...]:
-    """Memory, other known signals, unknown ones; inside each hard before soft, then as
-    configured."""
+    """By `urgency` of the signal; inside each hard before soft, then as configured."""
     return tuple(sorted(thresholds, key=lambda item: (urgency(item.signal), not hard(item))))
 
 

@@ -1,5 +1,7 @@
-"""What every Pressure does to standing requests before anything is decided: gone targets, stuck
-evictions, withdrawal, haste, the end of rehearsals. [design, laws 7 and 8]"""
+"""What every Pressure does to standing requests before anything is decided.
+
+Gone targets, stuck evictions, withdrawal, haste, the end of rehearsals. [design, laws 7 and 8]
+"""
 
 from collections.abc import Callable
 
@@ -94,8 +96,10 @@ def stuck(own: OwnRequest, now: Now) -> bool:
 
 
 def _with_clear_signals(plan: Plan, pressure: Pressure, observed: Moment) -> Plan:
-    """Since when no threshold of a signal has been met; what was told and tried is forgotten when
-    its condition is over. Unknown is not clear."""
+    """Since when no threshold of a signal has been met.
+
+    What was told and tried is forgotten when its condition is over. Unknown is not clear.
+    """
     conditions = {condition.type: condition.status for condition in pressure.conditions}
     met = {threshold.signal for threshold in pressure.thresholds if threshold.met}
     since = {

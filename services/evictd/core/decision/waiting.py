@@ -1,5 +1,7 @@
-"""What a shortage waits for: an eviction that is under way for it, or its effect. [design, laws 7
-and 8]"""
+"""What a shortage waits for: an eviction that is under way for it, or its effect.
+
+[design, laws 7 and 8]
+"""
 
 from evictd.core.decision.plan import OwnRequest, Plan
 from evictd.core.decision.scene import Scene
@@ -12,8 +14,11 @@ from evictd_schemas import ThresholdStatus
 
 
 def wait_reason(scene: Scene, plan: Plan, acting: ThresholdStatus) -> str | None:
-    """Why this pass takes nobody: an eviction for the same resource is under way, or its effect is
-    not to be seen yet. [design, laws 7 and 8]"""
+    """Why this pass takes nobody.
+
+    An eviction for the same resource is under way, or its effect is not to be seen yet. [design,
+    laws 7 and 8]
+    """
     for own in plan.own:
         if _blocks(own, acting, scene.now):
             name = name_text(own.pod)

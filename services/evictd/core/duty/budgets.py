@@ -71,7 +71,9 @@ def ignored(rules: Rules, eviction: Eviction | None, pod: Pod) -> str:
 
 def refusal(budgets: Sequence[Budget], pod: Pod, neighbours: Neighbours) -> str | None:
     """The first budget that would be broken, with its figures; all of them have to allow the end.
-    What is not running, or is being deleted already, may always go."""
+
+    What is not running, or is being deleted already, may always go.
+    """
     if pod.phase in {PENDING, *FINAL_PHASES} or pod.deletion_time is not None:
         return None
     found = (_refusal(budget, pod, neighbours) for budget in budgets if budget.covers(pod))
@@ -79,8 +81,11 @@ def refusal(budgets: Sequence[Budget], pod: Pod, neighbours: Neighbours) -> str 
 
 
 def _refusal(budget: Budget, pod: Pod, neighbours: Neighbours) -> str | None:
-    """The healthy ones without it have to be enough; an unhealthy one counts for nothing and so may
-    go while the others are enough, as under Kubernetes' default policy for unhealthy pods."""
+    """The healthy ones without it have to be enough.
+
+    An unhealthy one counts for nothing and so may go while the others are enough, as under
+    Kubernetes' default policy for unhealthy pods.
+    """
     if neighbours.problem is not None:
         return f"budget {budget} cannot be judged: {neighbours.problem}"
     away = {gone.uid for gone in neighbours.away}

@@ -27,14 +27,19 @@ MANUAL = "manual"
 
 
 def answered(order: Order, held: OrderStatus | None) -> bool:
-    """Whether this very order is over; one that was running when the responder ended is begun
-    again, since a step that is repeated does no harm."""
+    """Whether this very order is over.
+
+    One that was running when the responder ended is begun again, since a step that is repeated does
+    no harm.
+    """
     return held is not None and held.order_uid == order.uid and held.state != OrderState.RUNNING
 
 
 def refusal(rules: Rules, order: Order) -> str | None:
-    """Why nothing is done about it, None when it is carried out. The node's own mode counts,
-    whoever asked. [design, law 8]"""
+    """Why nothing is done about it, None when it is carried out.
+
+    The node's own mode counts, whoever asked. [design, law 8]
+    """
     if order.kind not in set(OrderKind):
         return f"{order.kind[:80]!r} is none of {', '.join(OrderKind)}"
     if order.kind == OrderKind.RESTORE and order.target is None:
@@ -74,8 +79,10 @@ def not_ours(target: PodReference, record: Stopped | None) -> str | None:
 def restored(
     order: Order, record: Stopped, outcome: StartOutcome, at: Moment
 ) -> tuple[OrderStatus, Stopped | None]:
-    """How a start ended, and what stays of the record of what is down: nothing once it runs or
-    was removed. What cannot be started by us is left to its owner."""
+    """How a start ended, and what stays of the record of what is down.
+
+    Nothing once it runs or was removed. What cannot be started by us is left to its owner.
+    """
     if outcome.runs:
         return finished(order, (), at), None
     state = OrderState.REFUSED if outcome.result is StartResult.REFUSED else OrderState.FAILED

@@ -69,8 +69,10 @@ def attempts_of(message: str) -> int:
 
 
 def look(eviction: Eviction, pod: Pod | None, last_attempt: datetime | None, now: datetime) -> Sync:
-    """One look at the Eviction and its pod. `call` asks for the endpoint; then `answered`
-    follows."""
+    """One look at the Eviction and its pod.
+
+    `call` asks for the endpoint; then `answered` follows.
+    """
     entry = _own_entry(eviction)
     if entry is None:
         return Sync()

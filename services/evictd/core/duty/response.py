@@ -64,14 +64,16 @@ def respond(rules: Rules, duty: Duty, given: Given | Tick, now: Now) -> Step:
 
 
 def forbidden(rules: Rules) -> str | None:
-    """Why this node stops nothing at all, None where it acts. Looked at for each stop that is
-    carried out, since one that was decided in `act` may be left in the journal. [design, law 8]"""
+    """Why this node stops nothing at all, None where it acts.
+
+    Looked at for each stop that is carried out, since one that was decided in `act` may be left in
+    the journal. [design, law 8]
+    """
     return None if rules.mode is Mode.ACT else f"mode is {rules.mode}"
 
 
 def _assigned(rules: Rules, duty: Duty, eviction: Eviction, now: Now) -> Step:
-    """A new life of the Eviction begins a new duty; a stop that runs for the old one tells its
-    uid."""
+    """A new life of the Eviction begins a new duty; a stop for the old one tells its uid."""
     if duty.eviction is None or duty.eviction.metadata.uid != eviction.metadata.uid:
         duty = Duty()
     duty = structs.replace(duty, eviction=eviction, dismissed=False)
@@ -111,8 +113,10 @@ def _listed(rules: Rules, duty: Duty, listed: Listed, now: Now) -> Step:
 
 
 def _begun(rules: Rules, duty: Duty, pod: Pod, withheld: str | None, now: Now) -> Step:
-    """The mode is looked at last, from the node's own rules; then the reasons never to stop, then
-    those not to stop now."""
+    """The mode is looked at last, from the node's own rules.
+
+    Then the reasons never to stop, then those not to stop now.
+    """
     assert duty.eviction is not None  # noqa: S101 - only an active duty begins
     name, refusal = f"{pod.namespace}/{pod.name}", _refusal(pod)
     dry = _dryness(rules, duty.eviction)
@@ -136,8 +140,11 @@ def _begun(rules: Rules, duty: Duty, pod: Pod, withheld: str | None, now: Now) -
 
 
 def _ended(rules: Rules, duty: Duty, uid: str, outcome: StopOutcome, now: Now) -> Step:
-    """What is down because of us is written down; what is not is tried again. An end counts also in
-    the pause after a failure: of two stops one may fail while the other still runs."""
+    """What is down because of us is written down; what is not is tried again.
+
+    An end counts also in the pause after a failure: of two stops one may fail while the other still
+    runs.
+    """
     target = duty.target
     begun = duty.phase not in (Phase.IDLE, Phase.DONE) and duty.pod is not None
     if not begun or target is None or target.uid != uid:
@@ -260,8 +267,10 @@ def _failed(duty: Duty, why: str, now: Now) -> Duty:
 
 
 def _refused(duty: Duty, why: str, now: Now) -> Duty:
-    """Kept by a budget: upstream's 429, tried again as after any refusal, for as long as it takes;
-    nothing was sent, so that the wish may still be taken back. [eviction-request-api 7]"""
+    """Kept by a budget: upstream's 429, tried again as after any refusal, for as long as it takes.
+
+    Nothing was sent, so that the wish may still be taken back. [eviction-request-api 7]
+    """
     duty = _paused(duty, now)
     message = f"stop refused (attempts={duty.attempts}) cause=budget: {why}"
     return _reported(duty, message, now, expected=None)
@@ -338,8 +347,10 @@ def _dryness(rules: Rules, eviction: Eviction) -> str | None:
 
 
 def _refusal(pod: Pod) -> str | None:
-    """Never a critical or protected workload, even if all others have let it pass. [design, law
-    9]"""
+    """Never a critical or protected workload, even if all others have let it pass.
+
+    [design, law 9]
+    """
     name = f"{pod.namespace}/{pod.name}"
     if critical(pod):
         return f"{name}: it is critical"

@@ -85,8 +85,11 @@ class Assigned(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Listed(Struct, frozen=True, kw_only=True, tag=True):
-    """The answer to `Look` for a uid: the pod as a runtime of this machine lists it, None when none
-    does; `neighbours` where `everyone` was asked for."""
+    """The answer to `Look` for a uid.
+
+    The pod as a runtime of this machine lists it, None when none does; `neighbours` where
+    `everyone` was asked for.
+    """
 
     uid: str
     pod: Pod | None
@@ -101,8 +104,11 @@ class StopEnded(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Look(Struct, frozen=True, kw_only=True, tag=True):
-    """Ask the runtimes whether they list this life; the answer comes back as `Listed`. `everyone`:
-    a budget may have to be kept, so each runtime is waited for and all workloads are told."""
+    """Ask the runtimes whether they list this life; the answer comes back as `Listed`.
+
+    `everyone`: a budget may have to be kept, so each runtime is waited for and all workloads are
+    told.
+    """
 
     pod: PodReference
     everyone: bool = False

@@ -26,8 +26,7 @@ def next_observation_seconds(
     observation: Observation,
     statuses: Iterable[ThresholdStatus],
 ) -> float | None:
-    """Seconds until the next look at latest; None where nothing presses and no interval is
-    known."""
+    """Seconds until the next look at latest; None where nothing presses or tells an interval."""
     now = moment(observation)
     wishes = [seconds for status in statuses for seconds in _wishes(watch, status, now)]
     if observation.interval_seconds is not None:

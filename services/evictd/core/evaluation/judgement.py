@@ -28,9 +28,11 @@ from evictd_schemas import Layout, Moment, Observation, SignalReading
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
-    """The outcome of one pass. `shown`: every threshold that is published, `met` and `due` keys of
-    thresholds. `foreseen`: by key, why a soft one is due before its grace has ended. `slept`: there
-    was a gap, so that this pass only observes and nothing is due yet.
+    """The outcome of one pass.
+
+    `shown`: every threshold that is published, `met` and `due` keys of thresholds. `foreseen`: by
+    key, why a soft one is due before its grace has ended. `slept`: there was a gap, so that this
+    pass only observes and nothing is due yet.
     """
 
     shown: tuple[Threshold, ...]
@@ -93,8 +95,11 @@ def judge(rules: Rules, watch: Watch, observation: Observation) -> Judgement:
 
 
 def judge_again(rules: Rules, watch: Watch, observation: Observation) -> Judgement:
-    """The re-check of the same pass after a reclaim: all thresholds anew, with and without minimum
-    reclaim; conditions, first-observed times and what is unresolved stay. [4: 17, 7]"""
+    """The re-check of the same pass after a reclaim.
+
+    All thresholds anew, with and without minimum reclaim; conditions, first-observed times and what
+    is unresolved stay. [4: 17, 7]
+    """
     readings = readings_of(rules, observation)
     shown = thresholds_shown(rules, watch, observation)
     measure = judge_of(rules)
@@ -141,16 +146,21 @@ def readings_of(rules: Rules, observation: Observation) -> dict[str, SignalReadi
 
 
 def unsupported(rules: Rules, layout: Layout) -> bool:
-    """A split layout without separate collection of its disks: the pass that finds it ends, later
-    ones only report conditions. [2.3]"""
+    """A split layout without separate collection of its disks.
+
+    The pass that finds it ends, later ones only report conditions. [2.3]
+    """
     return layout.dedicated_container_fs and not rules.separate_disk_gc
 
 
 def _carried(
     thresholds: tuple[Threshold, ...], watch: Watch, now: Moment, *, slept: bool
 ) -> tuple[Mapping[str, Moment], tuple[Threshold, ...]]:
-    """First-observed times and unresolved thresholds that still count. A new boot starts them
-    again, a gap those that have to be met for a time. [contract 3, Observation]"""
+    """First-observed times and unresolved thresholds that still count.
+
+    A new boot starts them again, a gap those that have to be met for a time. [contract 3,
+    Observation]
+    """
     if watch.last is not None and rebooted(moment(watch.last), now):
         return {}, ()
     unresolved = tuple(item for item in thresholds if key_of(item) in watch.unresolved)
@@ -185,8 +195,10 @@ def _foreseen(
     readings: Readings,
     trail: Trail,
 ) -> dict[str, Foresight]:
-    """The met soft thresholds that are not waited for. `rests`: what is left of each grace, in
-    seconds."""
+    """The met soft thresholds that are not waited for.
+
+    `rests`: what is left of each grace, in seconds.
+    """
     found = {
         key_of(soft): foreseen(
             judge_of(rules),

@@ -94,8 +94,10 @@ def _last_observed(pressure: Pressure) -> dict[ConditionType, Moment]:
 def _conditions(
     rules: Rules, watch: Watch, pressure: Pressure
 ) -> dict[ConditionType, ConditionMemory]:
-    """What was last said of each condition. One that was Unknown counts as True while its last
-    observation lay within the transition period."""
+    """What was last said of each condition.
+
+    One that was Unknown counts as True while its last observation lay within the transition period.
+    """
     kept = remembered(watch, pressure)
     for kind, observed in watch.last_observed.items():
         memory = kept.get(kind)

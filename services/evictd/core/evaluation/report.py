@@ -117,8 +117,10 @@ def remembered(watch: Watch, pressure: Pressure) -> dict[ConditionType, Conditio
 
 
 def condition_events(watch: Watch, pressure: Pressure) -> Iterator[Emit]:
-    """One event for each condition that turned from False to True or back; Unknown in between does
-    not count, and at first all are taken to be False."""
+    """One event for each condition that turned from False to True or back.
+
+    Unknown in between does not count, and at first all are taken to be False.
+    """
     for condition in pressure.conditions:
         kind = ConditionType(condition.type)
         earlier = watch.conditions.get(kind)

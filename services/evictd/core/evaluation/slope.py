@@ -39,8 +39,11 @@ Trail = dict[str, tuple[Sample, ...]]
 
 
 class Foresight(Struct, frozen=True, kw_only=True):
-    """Why a soft line's grace is cut short: in how many seconds, falling by so much a second, the
-    hard line comes; `rest_seconds` of the grace would still be left now."""
+    """Why a soft line's grace is cut short.
+
+    In how many seconds, falling by so much a second, the hard line comes; `rest_seconds` of the
+    grace would still be left now.
+    """
 
     hard: Threshold
     fall_per_second: float
@@ -54,8 +57,7 @@ def continued(
     readings: Readings,
     now: Moment,
 ) -> Trail:
-    """The trail with one observation more; after a gap or a new boot it begins with `trail`
-    empty."""
+    """The trail with one observation more; after a gap or a new boot `trail` is empty."""
     lines = tuple(thresholds)
     hard = {line.signal for line in lines if line.hard}
     return {
@@ -90,8 +92,10 @@ def foreseen(
     samples: tuple[Sample, ...],
     rest_seconds: float,
 ) -> Foresight | None:
-    """The first hard line of the same signal that comes before the grace of a met soft one ends;
-    what else that line asks for is taken as it is now."""
+    """The first hard line of the same signal that comes before the grace of a met soft one ends.
+
+    What else that line asks for is taken as it is now.
+    """
     fall = fall_per_second(samples)
     if soft.hard or rest_seconds <= 0 or fall is None or soft.signal not in readings:
         return None

@@ -160,8 +160,10 @@ def _earlier(one: Moment, other: Moment) -> bool:
 
 
 def _ticked(watch: Watch, now: Now) -> tuple[Watch, Asked]:
-    """Without an observation for three intervals the conditions are Unknown; nothing is gone and
-    nothing withdrawn. [contract 3, Observation]"""
+    """Without an observation for three intervals the conditions are Unknown.
+
+    Nothing is gone and nothing withdrawn. [contract 3, Observation]
+    """
     if watch.last is None:
         return watch, ()
     if not _is_stale(watch, now) or watch.stale:

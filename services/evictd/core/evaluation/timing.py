@@ -63,8 +63,10 @@ def observed_since(
 
 
 def updated(reading: SignalReading | None, last: SignalReading | None) -> bool:
-    """Whether a reading is newer than that of the last pass. Without a time it always is; a last
-    one without a time is earlier than any. [4: 12]"""
+    """Whether a reading is newer than that of the last pass.
+
+    Without a time it always is; a last one without a time is earlier than any. [4: 12]
+    """
     if reading is None:
         return False
     return last is None or _newer(reading.time, last.time)

@@ -16,8 +16,10 @@ from evictd_schemas import Layout, Moment, Observation, OrderStatus, Pressure, T
 
 
 class ConditionMemory(Struct, frozen=True, kw_only=True):
-    """One condition as last published. `pressure` is what it last said for certain: Unknown in
-    between does not count as a change."""
+    """One condition as last published.
+
+    `pressure` is what it last said for certain: Unknown in between does not count as a change.
+    """
 
     status: str
     since: datetime

@@ -21,8 +21,11 @@ from evictd_schemas import Eviction, EvictionRequest, Pod, Report, RequestStatus
 
 
 class Held(Struct, frozen=True, kw_only=True):
-    """One request. Its metadata is ours; `received_boot_seconds` is of the newest spec.
-    `evidence`: an observation was taken since that proves who is not there."""
+    """One request.
+
+    Its metadata is ours; `received_boot_seconds` is of the newest spec. `evidence`: an observation
+    was taken since that proves who is not there.
+    """
 
     request: EvictionRequest
     status: RequestStatus

@@ -24,8 +24,10 @@ from evictd_schemas import (
 
 
 class Turn(Struct, frozen=True, kw_only=True):
-    """One responder's turn. `declared`: the pod names it. `status`: that of its registration, None
-    without one."""
+    """One responder's turn.
+
+    `declared`: the pod names it. `status`: that of its registration, None without one.
+    """
 
     name: str
     priority: int
@@ -40,8 +42,11 @@ class Turn(Struct, frozen=True, kw_only=True):
 
     @property
     def seconds_max(self) -> float:
-        """The longest without progress: it shows life right before its start deadline, and never
-        again. One that goes on showing life has no limit."""
+        """The longest without progress.
+
+        It shows life right before its start deadline, and never again. One that goes on showing
+        life has no limit.
+        """
         return self.terms.start_seconds + self.terms.heartbeat_seconds
 
 

@@ -52,8 +52,10 @@ class Sighted(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Requested(Struct, frozen=True, kw_only=True, tag=True):
-    """The newest request of one topic, with what is held of its target and, where the journal was
-    lost, with the status that this controller had published."""
+    """The newest request of one topic, with what is held of its target.
+
+    `status`: where the journal was lost, what this controller had published.
+    """
 
     requester: str
     namespace: str
@@ -72,8 +74,10 @@ class Withdrawn(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Unconfirmed(Struct, frozen=True, kw_only=True, tag=True):
-    """A list that is not authoritative did not name the request. It stands until its owner speaks,
-    and no later list ends it. [design, law 5]"""
+    """A list that is not authoritative did not name the request.
+
+    It stands until its owner speaks, and no later list ends it. [design, law 5]
+    """
 
     requester: str
     namespace: str
@@ -102,9 +106,11 @@ class Forgotten(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Recalled(Struct, frozen=True, kw_only=True, tag=True):
-    """Evictions that this controller had published and its journal does not know, together with
-    all requests for their target: in one piece, because an Eviction without requests is canceled
-    and a request without an Eviction gets one."""
+    """Evictions that this controller had published and its journal does not know.
+
+    Together with all requests for their target, because an Eviction without requests is canceled
+    and a request without an Eviction gets one.
+    """
 
     evictions: tuple[Eviction, ...]
     requests: tuple[Requested, ...] = ()

@@ -54,8 +54,10 @@ def owner_reference(request: EvictionRequest) -> OwnerReference:
 def owners(
     held: Sequence[OwnerReference], requests: Sequence[EvictionRequest], *, keep: bool
 ) -> tuple[OwnerReference, ...]:
-    """One reference a request that is not being deleted. Upstream never removes one (`keep`); here
-    those that are gone go as long as another is left."""
+    """One reference a request that is not being deleted.
+
+    Upstream never removes one (`keep`); here those that are gone go as long as another is left.
+    """
     live = {request.metadata.uid for request in requests}
     if not keep and live:
         held = [owner for owner in held if owner.uid in live]

@@ -86,8 +86,10 @@ def _run(
 
 
 def silence_terms(declared: DeclaredResponder | None, registered: Registration | None) -> Terms:
-    """How long one responder may be silent: what the pod says of it counts before what it says of
-    itself."""
+    """How long one responder may be silent.
+
+    What the pod says of it counts before what it says of itself.
+    """
     sources = [item for item in (declared, registered) if item is not None]
     starts = [item.start_deadline_seconds for item in sources if item.start_deadline_seconds]
     beats = [item.heartbeat_deadline_seconds for item in sources if item.heartbeat_deadline_seconds]

@@ -138,8 +138,10 @@ def progress(
 
 
 def forced(chain: Chain, entries: Sequence[ResponderStatus]) -> Step | None:
-    """Every entry before the last becomes Interrupted and the last, the default one, Active: one
-    step. None once it is its turn or it has ended. [contract 3, Eviction]"""
+    """Every entry before the last becomes Interrupted, and the default one Active, in one step.
+
+    None once it is its turn or it has ended. [contract 3, Eviction]
+    """
     if not chain or chain[-1].state != State.INACTIVE:
         return None
     *before, default = chain

@@ -72,10 +72,12 @@ def _verdict(found: Acceptance) -> Verdict:
 
 
 def _due(rules: ControllerRules, case: Case, held: Held, last: Eviction | None, now: Now) -> bool:
-    """Whether an Eviction is made now: somebody wants it, and no pause is in the way. A real one
-    ends a running rehearsal by being due.
+    """Whether an Eviction is made now: somebody wants it, and no pause is in the way.
+
+    A real one ends a running rehearsal by being due.
 
     A wish that took no part in the last round is new and does not wait for the pause.
+
     """
     is_dry = dry(rules, held.request)
     rehearsed = last is not None and cause_of(last.status.conditions) == Cause.DRY_RUN

@@ -42,8 +42,11 @@ class DiskPart(StrEnum):
 
 
 class Shape(StrEnum):
-    """The layouts by name. `UNSPLIT`: containers on their own file system, images not; it behaves
-    like `SINGLE` but derives no thresholds."""
+    """The layouts by name.
+
+    `UNSPLIT`: containers on their own file system, images not; it behaves like `SINGLE` but derives
+    no thresholds.
+    """
 
     SINGLE = "single"
     DEDICATED_IMAGE_FS = "dedicated imagefs"
@@ -109,9 +112,11 @@ def with_allocatable(thresholds: Iterable[Threshold]) -> tuple[Threshold, ...]:
 
 
 class Derived(Struct, frozen=True, kw_only=True):
-    """Thresholds for one layout. `inert`: slots of containerfs without a source, in which the
-    kubelet leaves an entry that is never met. `configured`: the user had given such signals,
-    which is worth a warning."""
+    """Thresholds for one layout.
+
+    `inert`: slots of containerfs without a source, in which the kubelet leaves an entry that is
+    never met. `configured`: the user had given such signals, which is worth a warning.
+    """
 
     thresholds: tuple[Threshold, ...]
     inert: int = 0

@@ -23,8 +23,10 @@ class PercentageError(InputError):
 
 
 class Percentage(Struct, frozen=True, kw_only=True):
-    """`percent` as typed in double precision, `fraction` as the kubelet stores it: 32 bits, divided
-    by 100 in 32 bits."""
+    """`percent` as typed in double precision, `fraction` as the kubelet stores it.
+
+    32 bits, divided by 100 in 32 bits.
+    """
 
     percent: float
     fraction: float

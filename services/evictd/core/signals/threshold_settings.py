@@ -131,8 +131,10 @@ def value_of(text: str) -> Value | Fault | None:
 
 
 def line_of(text: str) -> Value | Fault | None:
-    """The value of a line of a plain host, which may name several and take the greatest or the
-    least of them. [design, two profiles]"""
+    """The value of a line of a plain host, which may be the greatest or the least of several.
+
+    [design, two profiles]
+    """
     expression = _EXPRESSION.fullmatch(text)
     if expression is None:
         return value_of(text)

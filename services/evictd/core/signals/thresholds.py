@@ -28,8 +28,11 @@ class Amount(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Share(Struct, frozen=True, kw_only=True, tag=True):
-    """A share of the capacity. `fraction` is the 32-bit float that the kubelet stores, `percent`
-    the same as typed, for double precision. [kubelet-eviction 1.2]"""
+    """A share of the capacity.
+
+    `fraction` is the 32-bit float that the kubelet stores, `percent` the same as typed, for double
+    precision. [kubelet-eviction 1.2]
+    """
 
     fraction: float
     text: str = ""
@@ -55,8 +58,11 @@ Readings: TypeAlias = Mapping[str, SignalReading]
 
 
 class Part(Struct, frozen=True, kw_only=True):
-    """A further signal of a composite threshold. `met_when_absent`: "no swap" counts as met; else
-    a signal that the machine does not have is never below anything."""
+    """A further signal of a composite threshold.
+
+    `met_when_absent`: "no swap" counts as met; else a signal that the machine does not have is
+    never below anything.
+    """
 
     signal: str
     value: Value
@@ -206,8 +212,10 @@ def merged(first: Sequence[Threshold], second: Sequence[Threshold]) -> tuple[Thr
 
 
 def by_priority(thresholds: Sequence[Threshold]) -> tuple[Threshold, ...]:
-    """Memory, then the other known signals, then unknown ones; inside each hard before soft, then
-    the order given. [kubelet-eviction 6]"""
+    """Memory, then the other known signals, then unknown ones.
+
+    Inside each hard before soft, then the order given. [kubelet-eviction 6]
+    """
     return tuple(
         sorted(thresholds, key=lambda threshold: (urgency(threshold.signal), not threshold.hard))
     )

@@ -75,8 +75,10 @@ def oldest(process_ids: set[int], proc: Path) -> Process | None:
 
 
 def uid(group: Group, first: Process, proc: Path) -> str:
-    """The life of a group: made anew or filled anew, it is another one. Inodes and ticks begin
-    again with each boot, so that the boot counts too."""
+    """The life of a group: made anew or filled anew, it is another one.
+
+    Inodes and ticks begin again with each boot, so that the boot counts too.
+    """
     inode = group.folders[0].stat().st_ino
     boot = (text(proc / "sys/kernel/random/boot_id") or "").strip()
     return life_uid(group.path, f"{boot}|{inode}|{first.start_ticks}")

@@ -177,8 +177,7 @@ class CgroupRuntime:
         return Workload(pod=pod, whereabouts=groups.whereabouts(group, first))
 
     def _manager(self, group: Group, inside: set[int]) -> str | None:
-        """Whose it really is: ours, when we are in it, or an owner's that keeps groups beneath
-        it."""
+        """Ours, when we are in it; or an owner's that keeps groups beneath it."""
         if self._own_process_id in inside or self._holds_us(group):
             return "evictd"
         systemd_runs = owners.systemd_runs(self._places.run)
@@ -188,8 +187,7 @@ class CgroupRuntime:
         return None
 
     def _holds_us(self, group: Group) -> bool:
-        """By the paths that the kernel tells of this process, for a `proc` of another name
-        space."""
+        """By what the kernel tells of this process, since `proc` may be of another name space."""
         lines = (hierarchies.text(Path("/proc/self/cgroup")) or "").splitlines()
         own = {line.split(":", 2)[2] for line in lines if line.count(":") >= 2}
         return any((path + "/").startswith(group.path + "/") for path in own)

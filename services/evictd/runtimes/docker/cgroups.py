@@ -1,5 +1,7 @@
-"""Where a container can be measured: its control groups, by what the kernel says of its first
-process, or by the engine's driver and the parent it was given.
+"""Where a container can be measured.
+
+Its control groups, by what the kernel says of its first process, or by the engine's driver and the
+parent it was given.
 
 Blocking: it reads `/proc` and looks for folders.
 """
@@ -38,8 +40,11 @@ def whereabouts(
 
 
 def _told_by_kernel(container: Inspected, proc: Path) -> dict[str, str]:
-    """Controller (empty for v2) to path, as far as it names this container: what runs inside may
-    have moved itself further down, and another name space shows paths that are not ours."""
+    """Controller (empty for v2) to path, as far as it names this container.
+
+    What runs inside may have moved itself further down, and another name space shows paths that are
+    not ours.
+    """
     lines = (text(proc / str(container.state.pid) / "cgroup") or "").splitlines()
     found: dict[str, str] = {}
     for line in lines:

@@ -1,5 +1,7 @@
-"""The engine's socket through aiodocker. Every call has a time-out, and every failure is a
-`PeerError` that says what was asked. [design, law 10]
+"""The engine's socket through aiodocker.
+
+Every call has a time-out, and every failure is a `PeerError` that says what was asked. [design, law
+10]
 """
 
 import json
@@ -79,8 +81,10 @@ class Engine:
     async def stop(
         self, container_id: str, grace_seconds: int | None, own_grace_seconds: int
     ) -> None:
-        """Its stop signal, then SIGKILL after the grace; None: its own. Returns when it has ended
-        or was not running."""
+        """Its stop signal, then SIGKILL after the grace; None: its own.
+
+        Returns when it has ended or was not running.
+        """
         container = self._connected().containers.container(container_id)
         wait_seconds = own_grace_seconds if grace_seconds is None else grace_seconds
 
@@ -99,8 +103,10 @@ class Engine:
         )
 
     async def prune_dangling_images(self) -> int:
-        """Delete images without a name that nothing uses, not even a stopped container; the bytes
-        given back."""
+        """Delete images without a name that nothing uses, not even a stopped container.
+
+        The bytes given back.
+        """
 
         async def ask() -> Any:
             return await self._connected().images.prune(filters={"dangling": ["true"]})

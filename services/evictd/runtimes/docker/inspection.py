@@ -1,5 +1,6 @@
-"""The engine's answers as Structs: only what is read here, every field optional where engines
-differ.
+"""The engine's answers as Structs.
+
+Only what is read here, every field optional where engines differ.
 
 Podman leaves out much; older engines leave out some. What is absent is None or empty, never a
 guess.

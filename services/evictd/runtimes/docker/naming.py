@@ -24,8 +24,10 @@ class Name(Struct, frozen=True, kw_only=True, order=True):
 
 
 def names(summaries: Iterable[Summary]) -> dict[str, Name]:
-    """Container id to name. Stopped replicas count too, so that a name does not change when one of
-    them is stopped."""
+    """Container id to name.
+
+    Stopped replicas count too, so that a name does not change when one of them is stopped.
+    """
     known = tuple(summaries)
     replicas = Counter(_service(item.labels or {}) for item in known)
     found: dict[str, Name] = {}

@@ -35,8 +35,11 @@ OWN_MOUNTS = ("/etc/hostname", "/etc/hosts", "/etc/resolv.conf")
 
 
 class Parts(Struct, frozen=True, kw_only=True):
-    """How evictd's own parts are known: our container, the image we run, names that were configured
-    (container, `namespace/name` or Compose service: the broker, the proxy)."""
+    """How evictd's own parts are known.
+
+    Our container, the image we run, names that were configured (container, `namespace/name` or
+    Compose service: the broker, the proxy).
+    """
 
     container_id: str | None = None
     image: str | None = None

@@ -104,7 +104,9 @@ class DockerRuntime:
 
     async def watch(self) -> AsyncIterator[Change]:
         """The engine's events; after an interruption those that were missed, and `LOST`.
-        [Runtime.watch]"""
+
+        [Runtime.watch]
+        """
         since: int | None = None
         failures = 0
         while True:
@@ -139,8 +141,10 @@ class DockerRuntime:
             return StopOutcome(result=StopResult.FAILED, why=str(error))
 
     async def start(self, namespace: str, name: str, runtime_id: str) -> StartOutcome:
-        """The very container that was stopped. One that was made anew under its name is whoever's
-        who made it. [Runtime.start]"""
+        """The very container that was stopped.
+
+        One that was made anew under its name is whoever's who made it. [Runtime.start]
+        """
         try:
             container = await self._engine.inspect(runtime_id) if runtime_id else None
             if container is None:
@@ -288,8 +292,7 @@ class DockerRuntime:
         return self._information
 
     async def _known_parts(self) -> Parts:
-        """Which container this process is in is asked of the kernel once, its image of the
-        engine."""
+        """Which container we are in is asked of the kernel once, its image of the engine."""
         if self._parts is None:
             container_id = await self._run_blocking(partial(_own_container_id, self._places))
             own = None if container_id is None else await self._engine.inspect(container_id)

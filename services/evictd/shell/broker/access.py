@@ -26,8 +26,11 @@ Name = tuple[str, str]
 
 
 def access_list(outsiders: Mapping[str, Name] | None = None) -> str:
-    """The text of Mosquitto's `acl_file`. `outsiders`: further logins, each with the one
-    domain-prefixed name under which it may ask, report and wish."""
+    """The text of Mosquitto's `acl_file`.
+
+    `outsiders`: further logins, each with the one domain-prefixed name under which it may ask,
+    report and wish.
+    """
     blocks = [_block(role.value, _worker(role)) for role in WORKERS]
     blocks += [
         _block(ALL, (line for role in WORKERS for line in _worker(role, ALL))),

@@ -81,8 +81,11 @@ class OwnedBroker:
         return Address(host="127.0.0.1", port=self.port, username=user, password=self._logins[user])
 
     async def __aenter__(self) -> Self:
-        """Raises `PeerError` where Mosquitto is missing or does not start, `HostError` where the
-        state folder cannot be used or another evictd uses it."""
+        """Start it, and keep it alive from then on.
+
+        Raises `PeerError` where Mosquitto is missing or does not start, `HostError` where the state
+        folder cannot be used or another evictd uses it.
+        """
         try:
             await in_thread(self._prepare)
             await self._start()
@@ -208,8 +211,10 @@ class OwnedBroker:
 
 
 def owned_address(state_folder: Path, user: str) -> Address:
-    """The owned broker of another process of this machine, with a login. Blocking; raises
-    `InputError` where none has run with this folder."""
+    """The owned broker of another process of this machine, with a login.
+
+    Blocking; raises `InputError` where none has run with this folder.
+    """
     folder = Folder(state_folder)
     port, password = folder.record().get("port"), folder.logins().get(user)
     if port is None or password is None:

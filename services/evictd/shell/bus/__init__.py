@@ -1,5 +1,6 @@
-"""The bus: a router in memory that alone serves tests and simulation, and a link that mirrors it to
-MQTT.
+"""The bus.
+
+A router in memory that alone serves tests and simulation, and a link that mirrors it to MQTT.
 
 Workers of one process hand each other the same encoded messages through the router, with the broker
 as a mirror, so that a stalled or dead broker delays what others see and never a decision. [design,

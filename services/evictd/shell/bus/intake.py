@@ -1,5 +1,7 @@
-"""What a message from the broker means here: the list, other people's news, or somebody writing on
-what is ours. It knows the router and the order of messages; it does not connect or wait.
+"""What a message from the broker means here.
+
+The list, other people's news, or somebody writing on what is ours. It knows the router and the
+order of messages; it does not connect or wait.
 
 [design, laws 2 and 5] [contract 1, Order]
 """
@@ -124,8 +126,10 @@ class Intake:
         ]
 
     def _is_ours_alone(self, place: Place[Any]) -> bool:
-        """Whether nobody but this process writes such a topic, so that what stands there and is not
-        ours is a stranger's. An observation may be told by hand."""
+        """Whether nobody but this process writes such a topic; an observation may come by hand.
+
+        What stands there and is not ours is a stranger's.
+        """
         if self._presence is None or place.kind is topics.OBSERVATION:
             return False
         member = self._presence.member
@@ -187,8 +191,11 @@ class Intake:
 
 
 def _is_whole_state(place: Place[Any], payload: bytes) -> bool:
-    """Live messages do not tell whether they were retained: events never are, and an observation
-    without pods is published by hand and must not stand for the whole. [contract 3, Observation]"""
+    """Live messages do not tell whether they were retained.
+
+    Events never are, and an observation without pods is published by hand and must not stand for
+    the whole. [contract 3, Observation]
+    """
     if place.kind is topics.OBSERVATION and payload:
         return b'"pods"' in payload
     return place.kind.retained

@@ -1,5 +1,7 @@
-"""The bus as its users see it. Nothing here waits: delivery feeds an inbox, publishing fills an
-outbox."""
+"""The bus as its users see it.
+
+Nothing here waits: delivery feeds an inbox, publishing fills an outbox.
+"""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,10 +10,12 @@ from msgspec import Struct
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
-    """One message. `listed`: it came with the list on subscribing, not as something that just
-    happened.
+    """One message.
+
+    `listed`: it came with the list on subscribing, not as something that just happened.
 
     An empty payload says that the topic is gone.
+
     """
 
     topic: str
@@ -64,8 +68,10 @@ class Bus(Protocol):
     def publish(
         self, topic: str, payload: bytes, *, retain: bool, publisher: Listener | None = None
     ) -> None:
-        """Hand a message to every other listener and to the mirror. The publisher does not get it
-        back."""
+        """Hand a message to every other listener and to the mirror.
+
+        The publisher does not get it back.
+        """
         ...
 
     def attach(self, listener: Listener) -> None:

@@ -47,8 +47,7 @@ class Link:
 
     Without a presence it may not write: a reader, whose list is complete when it gets quiet.
     `outranked` decides about a greater pair on a topic of ours, `judged` answers for what was wrong
-    on one; `known` is the journal's memory
-    of what the broker confirmed to earlier lives.
+    on one; `known` is the journal's memory of what the broker confirmed to earlier lives.
     """
 
     def __init__(
@@ -143,8 +142,10 @@ class Link:
             self.connected.clear()
 
     async def _succeeded(self) -> bool:
-        """Looked at before anything is said under the fixed name, which would cut off whoever has
-        it: at first to come after all others, later whether somebody came after us."""
+        """At first come after all others; later tell whether somebody came after us.
+
+        Looked at before anything is said under the fixed name, which would cut off whoever has it.
+        """
         if self._presence is None:
             return False
         statuses = await survey(self._address, self._presence.member)
@@ -266,8 +267,10 @@ class Link:
                 self.ledger.confirm(outgoing.topic, outgoing.payload)
 
     async def _watch(self, client: Client) -> None:
-        """Ask again and again: a broker that is stopped keeps its connections open. A subscription
-        that exists already is a round trip that nobody else sees."""
+        """Ask again and again: a broker that is stopped keeps its connections open.
+
+        A subscription that exists already is a round trip that nobody else sees.
+        """
         loop = asyncio.get_running_loop()
         filters = self._presence.member.rivals[:1] if self._presence else tuple(self._filters)[:1]
         while filters:

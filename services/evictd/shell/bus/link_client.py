@@ -83,8 +83,10 @@ async def subscribe(
 
 
 async def survey(address: Address, member: Member) -> list[WorkerStatus]:
-    """The retained statuses of this process's role on its node, read under a name of its own: the
-    fixed one would end the connection of a live holder, whose will would then hide it."""
+    """The retained statuses of this process's role on its node, read under a name of its own.
+
+    The fixed one would end the connection of a live holder, whose will would then hide it.
+    """
     statuses = []
 
     async def read(client: Client) -> None:

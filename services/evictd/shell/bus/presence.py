@@ -1,5 +1,6 @@
-"""This process on the bus: its status, its order among those of its role, and what a status that is
-seen means for it.
+"""This process on the bus.
+
+Its status, its order among those of its role, and what a status that is seen means for it.
 
 It decides and encodes; the link connects. [contract 3, WorkerStatus] [contract 1, Order]
 """

@@ -35,8 +35,10 @@ class Normal:
 
 
 def flag_lines(text: str, source: str, *, kubelet: bool = False) -> Mapping | None:
-    """A file of nothing but flags, one a line or as on a command line; None when it is something
-    else. `kubelet`: with other lines between them, as in a unit's file."""
+    """A file of nothing but flags, one a line or as on a command line.
+
+    None when it is something else. `kubelet`: with other lines between them, as in a unit's file.
+    """
     entries: list[tuple[Scalar, Node]] = []
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
