@@ -98,7 +98,8 @@ def test_a_start_tells_its_warnings_once(
     file = tmp_path / "e.yaml"
     file.write_text(
         "mergeDefaultEvictionSettings: true\n"
-        f"evictionHard: {{memory.available: 12Gi, pid.available: 10}}\n{machine}"
+        "evictionHard: {memory.available: 12Gi, pid.available: 10}\n"
+        f"stateFolder: {tmp_path / 'state'}\n{machine}"
     )
     result = run("up", "--config", file)
     assert result.exit_code == 0
