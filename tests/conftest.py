@@ -2,6 +2,7 @@
 virtual time."""
 
 import asyncio
+import os
 import sys
 import threading
 from collections.abc import Generator, Iterator
@@ -9,6 +10,17 @@ from typing import Any
 
 import pytest
 from blockbuster import blockbuster_ctx
+from hypothesis import HealthCheck, settings
+
+# Machines are shared and noisy: no example has a time limit. A run that decides about a change looks
+# at the same examples each time; a person's run looks at new ones.
+settings.register_profile(
+    "evictd",
+    deadline=None,
+    derandomize="CI" in os.environ,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("evictd")
 
 REAL = frozenset(
     {
