@@ -13,7 +13,7 @@ from blockbuster import blockbuster_ctx
 from hypothesis import HealthCheck, settings
 
 # Machines are shared and noisy: no example has a time limit. A run that decides about a change
-looks # at the same examples each time; a person's run looks at new ones.
+# looks at the same examples each time; a person's run looks at new ones.
 settings.register_profile(
     "evictd",
     deadline=None,
