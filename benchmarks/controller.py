@@ -37,10 +37,10 @@ from evictd.core.rules import Mode, Rules
 from evictd.shell.blocking import in_thread
 from evictd.shell.bus import Delivery, Listing, Router
 from evictd.shell.clock import SystemClock
+from evictd.shell.epoch import Epoch
 from evictd.shell.garbage import search_less
 from evictd.shell.inbox import Inbox
 from evictd.shell.journal_sqlite import SqliteJournal
-from evictd.shell.publisher import Epoch
 from evictd.shell.supervise import Outside
 from evictd_schemas import Eviction, topics
 

@@ -21,9 +21,9 @@ from evictd.runtimes.cgroup import CgroupRuntime
 from evictd.shell.blocking import in_thread
 from evictd.shell.bus import Delivery, Listing, Router
 from evictd.shell.clock import SystemClock
+from evictd.shell.epoch import Epoch
 from evictd.shell.inbox import Inbox
 from evictd.shell.journal import MemoryJournal
-from evictd.shell.publisher import Epoch
 from evictd.shell.supervise import Outside
 from evictd_schemas import Event, Observation, Pod, topics
 from evictd_schemas.sources import MemorySource, PidSource, Sources

@@ -19,9 +19,9 @@ from evictd.evictor.service import NODES_MAX
 from evictd.shell.blocking import inline
 from evictd.shell.bus import Delivery, Listing, Router
 from evictd.shell.clock import LoopClock
+from evictd.shell.epoch import Epoch
 from evictd.shell.inbox import Inbox
 from evictd.shell.journal import MemoryJournal
-from evictd.shell.publisher import Epoch
 from evictd.shell.supervise import Outside
 from evictd_schemas import (
     Condition,

@@ -1,8 +1,12 @@
 """Which broker, and with which login: the configured one, or the one that evictd owns."""
 
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from evictd.client import Mirror, connect
+from evictd.core.errors import PeerError
 from evictd.shell.broker import owned_address
 from evictd.shell.broker.access import OPERATOR
 from evictd.shell.bus.address import Address, address
@@ -24,6 +28,20 @@ def operator_address(configuration: Configuration) -> Address:
     if not is_owned(configuration.broker):
         return address_of(configuration, OPERATOR)
     return owned_address(state_folder_of(configuration), OPERATOR)
+
+
+@asynccontextmanager
+async def reached(
+    configuration: Configuration, where: Address, node: str, seconds: float
+) -> AsyncIterator[Mirror]:
+    """A mirror. Raises `PeerError`, which tells how to get a broker of evictd's own to run."""
+    async with AsyncExitStack() as stack:
+        try:
+            mirror = await stack.enter_async_context(connect(where, node, seconds=seconds))
+        except PeerError as error:
+            hint = "; does evictd run here? `evictd up` starts it"
+            raise PeerError(f"{error}{hint if is_owned(configuration.broker) else ''}") from error
+        yield mirror
 
 
 def state_folder_of(configuration: Configuration) -> Path:

@@ -31,11 +31,11 @@ def command() -> None:
 @click.option("--kubelet", is_flag=True, help="FILE is a kubelet's own, or holds its flags.")
 @click.option("--node", help="Check what holds for this node, without this machine's figures.")
 def check(file: Path | None, argument: Path | None, node: str | None, *, kubelet: bool) -> None:
-    """Name everything that is wrong in FILE at once, with line, column and what was meant.
+    """Name everything that is wrong in FILE at once.
 
-    What is legal and probably not meant is a warning; then comes what each line amounts to on this
-    machine. A kubelet's own configuration is understood as well. Exit code 3 when something is
-    wrong.
+    Each with line, column and what was probably meant. What is legal and probably not meant is a
+    warning; then comes what each line amounts to on this machine. A kubelet's own configuration is
+    understood as well. Exit code 3 when something is wrong.
     """
     source = argument or file
     found = loaded(source, kubelet=kubelet)

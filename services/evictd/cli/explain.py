@@ -21,10 +21,10 @@ def command(pod: str, signal: str | None, **where: Any) -> None:
     """Tell when POD (namespace/name, or the name alone) would go, why, and what would change it."""
     found = situation(**where)
     explanation = explained(found, checked_signal(signal))
-    click.echo("\n".join(lines(found, explanation, index_of(explanation, pod))))
+    click.echo("\n".join(lines(found, explanation, index_of(explanation, pod, found.rules.node))))
 
 
-def index_of(explanation: Explanation, text: str) -> int:
+def index_of(explanation: Explanation, text: str, node: str) -> int:
     """Who is meant. Raises `NotFoundError`, also where several are."""
     names = [name_text(row.pod) for row in explanation.ranking]
     meant = [index for index, name in enumerate(names) if text in (name, name.partition("/")[2])]
@@ -33,7 +33,8 @@ def index_of(explanation: Explanation, text: str) -> int:
     if meant:
         several = ", ".join(names[index] for index in meant)
         raise NotFoundError(f"{text!r} may be any of {several}")
-    raise NotFoundError(f"there is no {text!r}; there are {', '.join(names[:NAMES_MAX]) or 'none'}")
+    known = f"; there are {', '.join(names[:NAMES_MAX])}" if names else ""
+    raise NotFoundError(f"there is no {text!r} on {node}{known}; --node names another node")
 
 
 def lines(found: Situation, explanation: Explanation, index: int) -> Iterator[str]:

@@ -70,12 +70,13 @@ UNREADABLE_SHOWN = 5
 
 
 @click.command("get")
-@click.argument("kind", type=click.Choice(list(KINDS)))
+@click.argument("kind", metavar="KIND", type=click.Choice(list(KINDS)))
 @output_option()
 @reader_options()
 def command(reader: Reader, kind: str, output: str) -> None:
     """Print what is on the bus now, one row each.
 
+    KIND is signals, conditions, workloads, evictions, requests, responders, workers or nodes.
     In the lines of a signal `!` marks one that is met.
     """
     wanted = KINDS[kind]

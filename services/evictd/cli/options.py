@@ -12,14 +12,14 @@ from evictd.shell.configuration import ConfigurationError, Loaded, Problem, load
 Command = Callable[..., Any]
 
 
-def config_option(command: Command) -> Command:
-    """`--config FILE`."""
+def config_option(command: Command, default: str = "none, everything has a default") -> Command:
+    """`--config FILE`; `default` is what holds without it, as the help tells."""
     return click.option(
         "--config",
         "file",
         type=click.Path(dir_okay=False, path_type=Path),
         envvar="EVICTD_CONFIG",
-        help="Configuration file. Default: none, everything has a default.",
+        help=f"Configuration file. Default: {default}.",
     )(command)
 
 

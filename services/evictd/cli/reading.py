@@ -18,14 +18,15 @@ from typing import Any, ClassVar, TypeVar
 
 import click
 
-from evictd.cli.broker import operator_address
+from evictd.cli.broker import operator_address, reached
 from evictd.cli.client_configuration import CLIENTS, SIGNATURE, option_folder
 from evictd.cli.options import Command, config_option
-from evictd.cli.situation import NotFoundError
-from evictd.client import Mirror, connect
+from evictd.cli.situation import EVERYWHERE, NotFoundError
+from evictd.client import Mirror
 from evictd.core.errors import InputError, PeerError
 from evictd.shell import logs
 from evictd.shell.blocking import in_thread
+from evictd.shell.broker.access import OPERATOR, USERS
 from evictd.shell.bus.address import Address
 from evictd.shell.configuration import SYSTEM_STATE, is_owned, load
 from evictd_schemas.configuration import Configuration
@@ -35,9 +36,10 @@ T = TypeVar("T")
 
 CONNECT_SECONDS = 5.0
 """Until everything retained is here; a broker that is there needs well under one."""
-EVERYWHERE = "+"
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
+READERS = frozenset(USERS) - {OPERATOR}
+"""Logins of the shipped access list whose requests the broker drops without a word."""
 NAMES_MAX = 20
 """Names told to somebody who mistyped one."""
 
@@ -62,12 +64,21 @@ class Reader:
         return known_configuration(self.file, broker=self.broker)
 
     @asynccontextmanager
-    async def mirror(self, seconds: float | None = None) -> AsyncIterator[Mirror]:
-        """Everything retained of the node, or of all. Raises `PeerError` without a broker."""
-        address = await in_thread(lambda: broker_address(self.configuration()))
+    async def mirror(
+        self, seconds: float | None = None, *, asking: bool = False
+    ) -> AsyncIterator[Mirror]:
+        """Everything retained of the node, or of all. Raises `PeerError` without a broker, and
+        `InputError` for who is `asking` with a login that may not."""
+        configuration = await in_thread(self.configuration)
+        address = await in_thread(lambda: broker_address(configuration))
+        if asking and address.username in READERS:
+            raise InputError(
+                f"the login {address.username} may read everything and ask for nothing; "
+                "the operator's may, as EVICTD_BROKERUSER and EVICTD_BROKERPASSWORD"
+            )
         patience = CONNECT_SECONDS if seconds is None else seconds
         logs.configure(worker="reader", node=self.node or "", level=logging.CRITICAL)
-        async with connect(address, self.node or EVERYWHERE, seconds=patience) as mirror:
+        async with reached(configuration, address, self.node or EVERYWHERE, patience) as mirror:
             yield mirror
 
     @property

@@ -121,7 +121,7 @@ def command(
 
 async def ask(reader: Reader, wish: Wish, output: str, *, wait: bool) -> int:
     """Publish it and tell what comes of it; the exit code."""
-    async with reader.mirror() as mirror:
+    async with reader.mirror(asking=True) as mirror:
         seen, found = meant(mirror, wish)
         node = seen or reader.node
         if node is None:

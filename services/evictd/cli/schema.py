@@ -16,7 +16,10 @@ def command() -> None:
 @command.command("export")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 def export(folder: Path) -> None:
-    """Write a JSON Schema for each message and the AsyncAPI description into FOLDER."""
+    """Write all schemas into FOLDER.
+
+    A JSON Schema for each message, and the AsyncAPI description.
+    """
     for path, text in documents():
         target = folder / path
         try:

@@ -2,17 +2,19 @@
 
 import asyncio
 import logging
+import os
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import click
 import msgspec
 
-from evictd.cli.broker import operator_address, state_folder_of
+from evictd.cli.broker import operator_address, reached, state_folder_of
 from evictd.cli.last_configuration import remembered
 from evictd.cli.machine import home_node
-from evictd.cli.options import Command, config_option, loaded
-from evictd.client import Mirror, connect
+from evictd.cli.options import Command, config_option
+from evictd.client import Mirror
 from evictd.core.decision import Given, Judged, Plan, Recalled, Retained, Seen, Wished, decide
 from evictd.core.decision.explanation import Situation
 from evictd.core.errors import InputError
@@ -26,12 +28,13 @@ from evictd.runtimes.settings import configured
 from evictd.runtimes.workloads import settings_of
 from evictd.shell import logs
 from evictd.shell.clock import SystemClock
-from evictd.shell.configuration import rules_of
+from evictd.shell.configuration import load, rules_of
 from evictd.shell.configuration.problems import meant
 from evictd_schemas import Observation, Pod, Pressure, topics
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.topics import segment_problem
 
+EVERYWHERE = "+"
 LIST_SECONDS = 3.0
 """Until everything on the bus is here: a person waits for it."""
 
@@ -53,7 +56,7 @@ def situation_options(command: Command) -> Command:
         ),
         click.option("--broker", help="Broker. Default: the configured one."),
         click.option("--node", help="Default: this machine."),
-        config_option,
+        partial(config_option, default="the one that evictd runs with here"),
     ):
         command = option(command)
     return command
@@ -74,14 +77,19 @@ def situation(
 
     Raises `NotFoundError` for a node that nobody observes, `PeerError` without a broker.
     """
-    configuration = loaded(file, broker=broker).configuration
+    configuration = _quietly(file, broker)
     if file is None and (running := remembered(state_folder_of(configuration))) is not None:
-        configuration = loaded(running, broker=broker).configuration
+        configuration = _quietly(running, broker)
     if observation is not None:
         return of_observation(configuration, read_observation(observation), node)
     if node is not None and (problem := segment_problem(node)) is not None:
         raise InputError(f"{node!r} is no node: {problem}")
     return asyncio.run(_of_bus(configuration, node or home_node(configuration)))
+
+
+def _quietly(file: Path | None, broker: str | None) -> Configuration:
+    """Its warnings are for who runs evictd with it, not for who reads."""
+    return load(file, variables=os.environ, flags={"broker": broker}).configuration
 
 
 def read_observation(file: Path) -> Observation:
@@ -134,7 +142,8 @@ def judged(rules: Rules, found: Observation, now: Now) -> Pressure:
 
 async def _of_bus(configuration: Configuration, node: str) -> Situation:
     logs.configure(worker="reader", node=node, level=logging.CRITICAL)
-    async with connect(operator_address(configuration), seconds=LIST_SECONDS) as mirror:
+    where = operator_address(configuration)
+    async with reached(configuration, where, EVERYWHERE, LIST_SECONDS) as mirror:
         found = mirror.get(topics.OBSERVATION, node)
         pressure = mirror.get(topics.PRESSURE, node)
         givens = _givens(mirror, node)

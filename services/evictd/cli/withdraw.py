@@ -31,7 +31,7 @@ def command(reader: Reader, name: str | None, *, ended: bool) -> None:
 
 async def withdraw(reader: Reader, name: str | None) -> list[str]:
     """The topics that were cleared. Raises `NotFoundError`, and `InputError` for others' ones."""
-    async with reader.mirror(reader.connect_seconds) as mirror:
+    async with reader.mirror(reader.connect_seconds, asking=True) as mirror:
         chosen = [*over(mirror)] if name is None else [named(mirror, name)]
         for found in chosen:
             mirror.clear(topics.REQUEST, found.place.node, **found.place.names)

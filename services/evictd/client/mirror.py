@@ -13,6 +13,7 @@ import msgspec
 
 from evictd.shell.bus import Bus, Delivery, Listing
 from evictd.shell.bus.marks import Mark, read_mark
+from evictd.shell.causes import UNREADABLE
 from evictd_schemas import topics
 from evictd_schemas.topics import Place, Topic
 
@@ -147,7 +148,7 @@ class Mirror:
     def _take(self, place: Place[Any], delivery: Delivery) -> None:
         try:
             message = msgspec.json.decode(delivery.payload, type=place.kind.message)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        except UNREADABLE as error:
             if len(self.unreadable) < UNREADABLE_MAX:
                 reason = str(error) or type(error).__name__
                 self.unreadable[delivery.topic] = Unreadable(topic=delivery.topic, reason=reason)

@@ -1,6 +1,12 @@
-"""The words of orders and wishes, for those who place them and those who answer. [contract 3]"""
+"""The words of orders, wishes and returns, for whoever writes and reads them. [contract 3]"""
 
 from enum import StrEnum
+
+DANGLING_IMAGES = "danglingImages"
+BUILD_CACHE = "buildCache"
+HOST_RECLAIM_STEPS = (DANGLING_IMAGES, BUILD_CACHE)
+"""What a plain host gives back for disk and inodes before anybody is stopped: what nothing uses and
+anybody can make again."""
 
 
 class OrderKind(StrEnum):
@@ -25,3 +31,13 @@ class Verb(StrEnum):
     HOLD = "Hold"
     RESTORE = "Restore"
     FORGET = "Forget"
+
+
+class Restore(StrEnum):
+    """Who brings back what was stopped: evictd itself, or only people."""
+
+    AUTO = "auto"
+    NEVER = "never"
+    """Its owner does not want it back by itself."""
+    MANUAL = "manual"
+    """It was to come back and no runtime can start it."""

@@ -12,6 +12,7 @@ import msgspec
 
 from evictd.responder.author import Responder
 from evictd.shell.bus.presence import LIVE, Member, Presence
+from evictd.shell.causes import UNREADABLE
 from evictd.shell.epoch import Epoch
 from evictd_schemas import Registration, WorkerStatus, topics
 
@@ -50,7 +51,7 @@ class Registrant(Member):
         """Of a registration what orders it among others."""
         try:
             found = msgspec.json.decode(payload, type=Registration)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        except UNREADABLE:
             return None
         return WorkerStatus(
             worker=self.responder.name,

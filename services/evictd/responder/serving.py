@@ -23,6 +23,7 @@ from evictd.shell import logs
 from evictd.shell.bus import Delivery, Listing, Router
 from evictd.shell.bus.address import Address, address
 from evictd.shell.bus.link import Link
+from evictd.shell.causes import leaves
 from evictd.shell.clock import SystemClock
 from evictd.shell.epoch import Epoch, first_epoch
 from evictd_schemas import topics
@@ -175,12 +176,7 @@ def _plainly() -> Iterator[None]:
     try:
         yield
     except BaseExceptionGroup as group:
-        if (known := _first(group)) is not None:
-            raise known from None
+        known = (leaf for leaf in leaves(group) if isinstance(leaf, EvictdError))
+        if (first := next(known, None)) is not None:
+            raise first from None
         raise
-
-
-def _first(error: BaseException) -> EvictdError | None:
-    if isinstance(error, BaseExceptionGroup):
-        return next((found for part in error.exceptions if (found := _first(part))), None)
-    return error if isinstance(error, EvictdError) else None

@@ -21,9 +21,6 @@ class WorkloadSettings(Struct, frozen=True, kw_only=True):
     responders: tuple[DeclaredResponder, ...] | None = None
 
 
-NEVER = "never"
-"""The word of `restore` for what stays down until a person starts it."""
-
 SettingsFor: TypeAlias = Callable[[str, str], WorkloadSettings | None]
 """Namespace and name to what is configured for that workload, None for nothing."""
 

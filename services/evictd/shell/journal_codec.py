@@ -11,12 +11,13 @@ import msgspec
 from msgspec import Raw, Struct
 
 from evictd.core.effects import Publish
+from evictd.shell.causes import UNREADABLE
 from evictd_schemas import topics
 
 S = TypeVar("S")
 E = TypeVar("E")
 
-READING_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError)
+READING_ERRORS = (*UNREADABLE, ValueError)
 """What a row that was written by another version or damaged may raise when it is read."""
 
 

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from evictd.core.errors import HostError
+from evictd.shell.causes import UNREADABLE
 from evictd.shell.journal_store import BUSY_SECONDS, HISTORY_MAX
 from evictd_schemas import Event, Eviction
 
@@ -80,7 +81,7 @@ def _address(path: Path) -> str:
 def _decoded(path: Path, text: bytes, kind: type[S]) -> S:
     try:
         return msgspec.json.decode(text, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise HostError(
             f"the journal {path} was written by another version of evictd: {error}"
         ) from error

@@ -24,6 +24,7 @@ from evictd.shell.bus.address import Address
 from evictd.shell.bus.link import Link
 from evictd.shell.bus.marks import Mark
 from evictd.shell.bus.presence import Member, Presence, written_by
+from evictd.shell.causes import leaves
 from evictd.shell.clock import Clock, SystemClock
 from evictd.shell.epoch import Epoch, first_epoch
 from evictd.shell.garbage import search_less
@@ -352,14 +353,8 @@ class _Life:
 
 def _plain(error: BaseException) -> EvictdError:
     """The one cause that says who has to do something; everything else is a bug of ours."""
-    leaves = _leaves(error)
-    for leaf in leaves:
+    causes = leaves(error)
+    for leaf in causes:
         if isinstance(leaf, EvictdError):
             return leaf
-    return Bug(f"{'; '.join(repr(leaf) for leaf in leaves)}; please report it")
-
-
-def _leaves(error: BaseException) -> list[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        return [leaf for part in error.exceptions for leaf in _leaves(part)]
-    return [error]
+    return Bug(f"{'; '.join(repr(leaf) for leaf in causes)}; please report it")

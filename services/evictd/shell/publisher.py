@@ -13,8 +13,6 @@ from evictd.shell.bus import Bus, Listener
 from evictd.shell.epoch import Epoch
 from evictd_schemas import Event, topics
 
-__all__ = ["Epoch", "Publisher"]
-
 LOGGER = logging.getLogger("evictd.events")
 """The standard library's, which is silent in a process that has not configured its logs."""
 

@@ -18,6 +18,7 @@ from evictd.core.events import emit
 from evictd.core.moments import Now
 from evictd.core.problems import Problem
 from evictd.shell.bus import Delivery
+from evictd.shell.causes import UNREADABLE
 from evictd.shell.clock import Clock
 from evictd.shell.publisher import Publisher
 from evictd_schemas import topics
@@ -106,7 +107,7 @@ class Reception:
             return None, (Problem(field="$", reason=reason),)
         try:
             message = msgspec.json.decode(payload, type=place.kind.message)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        except UNREADABLE as error:
             return None, (_problem(error),)
         if LONG_NUMBER.search(payload) and (beyond := tuple(_beyond("", to_builtins(message)))):
             return None, beyond

@@ -10,9 +10,9 @@ from evictd.core.rules import Rules
 from evictd.shell.blocking import RunBlocking
 from evictd.shell.bus import Bus
 from evictd.shell.clock import Clock
+from evictd.shell.epoch import Epoch
 from evictd.shell.inbox import Inbox
 from evictd.shell.journal import Journal, Row
-from evictd.shell.publisher import Epoch
 
 S = TypeVar("S")
 G = TypeVar("G")

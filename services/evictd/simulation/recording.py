@@ -16,6 +16,7 @@ from msgspec import Raw, Struct
 
 from evictd.core.errors import InputError
 from evictd.shell.bus import Delivery, Listing
+from evictd.shell.causes import UNREADABLE
 from evictd.shell.clock import Clock
 from evictd_schemas import topics
 from evictd_schemas.common import Timestamp
@@ -115,7 +116,7 @@ def line_of(delivery: Delivery, time: datetime, boot_seconds: float) -> Line:
         return line
     try:
         is_object = isinstance(msgspec.json.decode(delivery.payload), dict)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         is_object = False
     if not is_object:
         return msgspec.structs.replace(line, base64=b64encode(delivery.payload).decode())

@@ -32,6 +32,7 @@ from evictd.core.observations import merge, problems, sequence_of
 from evictd.core.protocol.vocabulary import PRESSURE_REQUESTERS
 from evictd.core.rules import Rules
 from evictd.evictor.recovery import Recovery
+from evictd.shell.causes import UNREADABLE
 from evictd.shell.configuration import rules_of
 from evictd.simulation.recording import Line, Recording
 from evictd_schemas import Decision, Observation, Pressure, topics
@@ -110,7 +111,7 @@ class _Node:
         if line.content:
             try:
                 message = msgspec.json.decode(line.content, type=place.kind.message)
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            except UNREADABLE:
                 return
         if not line.listed:
             self._recover(_received(line))

@@ -23,9 +23,9 @@ from evictd.shell.blocking import inline
 from evictd.shell.bus import Delivery, Router
 from evictd.shell.bus import Listing as BusListing
 from evictd.shell.clock import LoopClock
+from evictd.shell.epoch import Epoch
 from evictd.shell.inbox import Inbox
 from evictd.shell.journal import MemoryJournal
-from evictd.shell.publisher import Epoch
 from evictd.shell.supervise import Outside
 from evictd_schemas import Event, Observation, Pod, PodReference, topics
 from evictd_schemas.sources import FileSystemSources, Sources

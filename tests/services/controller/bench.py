@@ -14,9 +14,9 @@ from evictd.core.rules import Mode, Rules
 from evictd.shell.blocking import inline
 from evictd.shell.bus import Delivery, Listener, Listing, Router
 from evictd.shell.clock import LoopClock
+from evictd.shell.epoch import Epoch
 from evictd.shell.inbox import Inbox
 from evictd.shell.journal import MemoryJournal, Row
-from evictd.shell.publisher import Epoch
 from evictd.shell.supervise import Outside
 from evictd_schemas import Eviction, RequestStatus, topics
 

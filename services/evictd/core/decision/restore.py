@@ -18,7 +18,7 @@ from evictd.core.decision.reclaim import over
 from evictd.core.decision.returns import Absent, Falls, Returning, Returns
 from evictd.core.effects import BusEffect, Publish, Retract
 from evictd.core.moments import Now
-from evictd.core.orders import OrderKind, OrderState
+from evictd.core.orders import OrderKind, OrderState, Restore
 from evictd.core.pods import active
 from evictd.core.rules import Mode, Rules
 from evictd.core.signals.names import (
@@ -42,8 +42,6 @@ from evictd_schemas import (
 
 ORDER_NAME = "restore"
 """One at a time: a newer order replaces it."""
-AUTOMATIC = "auto"
-"""The word of `restore` for what evictd itself brings back; the rest is for people to start."""
 RELIEVED = frozenset({Resource.MEMORY, Resource.PIDS})
 """A stop for these gives back what it took. One for disk only ended a growth: starting the writer
 again would go on where it ended."""
@@ -153,7 +151,7 @@ def _able(returns: Returns, given: Judged, leaving: Collection[str], now: Now) -
     for name in sorted(returns.absent, key=went, reverse=True):
         absent = returns.absent[name]
         stopped = absent.stopped
-        if stopped.restore != AUTOMATIC or not _shortage_over(given.pressure, stopped):
+        if stopped.restore != Restore.AUTO or not _shortage_over(given.pressure, stopped):
             continue
         if name in pods or stopped.uid in leaving:
             continue

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from evictd.core.duty.outcomes import StartOutcome, StartResult
 from evictd.core.duty.response import forbidden
-from evictd.core.orders import OrderKind, OrderState
+from evictd.core.orders import OrderKind, OrderState, Restore
 from evictd.core.pods import active
 from evictd.core.rules import Rules
 from evictd_schemas import (
@@ -21,9 +21,6 @@ from evictd_schemas import (
     StepOutcome,
     Stopped,
 )
-
-MANUAL = "manual"
-"""What `restore` becomes of what cannot be started: only its owner can."""
 
 
 def answered(order: Order, held: OrderStatus | None) -> bool:
@@ -90,7 +87,7 @@ def restored(
     if outcome.result is StartResult.NOT_FOUND:
         return status, None
     if outcome.result is StartResult.REFUSED:
-        return status, structs.replace(record, restore=MANUAL)
+        return status, structs.replace(record, restore=Restore.MANUAL)
     return status, structs.replace(record, attempts=record.attempts + 1)
 
 

@@ -12,13 +12,14 @@ import anyio
 from msgspec import Struct, structs
 
 from evictd.core.duty.outcomes import StartOutcome, StartResult, StopOutcome, StopResult
+from evictd.core.orders import Restore
 from evictd.runtimes import hierarchies
 from evictd.runtimes.cgroup import group as groups
 from evictd.runtimes.cgroup import owners
 from evictd.runtimes.cgroup.ending import Ending
 from evictd.runtimes.cgroup.group import Group
 from evictd.runtimes.interface import Change, ChangeKind, Listing, Workload
-from evictd.runtimes.settings import NEVER, SettingsFor, configured, nothing_configured
+from evictd.runtimes.settings import SettingsFor, configured, nothing_configured
 from evictd.shell.blocking import RunBlocking, in_thread
 from evictd_schemas import Pod, PodReference, Resources
 from evictd_schemas.topics import segment_problem
@@ -171,7 +172,7 @@ class CgroupRuntime:
             limits=_limits(group),
         )
         wished = configured(pod, self._settings_for(self.namespace, name))
-        pod = structs.replace(wished, restore=NEVER)  # nothing here could start it
+        pod = structs.replace(wished, restore=Restore.NEVER)  # nothing here could start it
         if (manager := self._manager(group, inside)) is not None:
             pod = structs.replace(pod, protected=True, managed_by=manager)
         return Workload(pod=pod, whereabouts=groups.whereabouts(group, first))

@@ -9,7 +9,8 @@ from difflib import get_close_matches
 from msgspec import Struct
 
 from evictd.core.admission.objects import declared_problems
-from evictd.runtimes.settings import NEVER
+from evictd.core.orders import Restore
+from evictd.core.protocol.chain import REGISTERED_PRIORITY
 from evictd_schemas import DeclaredResponder
 
 PREFIX = "evictd."
@@ -24,13 +25,10 @@ KNOWN = (PRIORITY, PROTECT, RESTORE, DEPENDS_ON, GROUP, RESPONDERS, ROLE)
 
 PRIORITIES = {"low": -1000, "normal": 0, "high": 1000}
 """Words for people who do not want to think of numbers; greater stays longer."""
-RESTORES = ("auto", NEVER)
+RESTORES = (Restore.AUTO, Restore.NEVER)
 SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "": True} | dict.fromkeys(
     ("false", "no", "off", "0"), False
 )
-RESPONDER_PRIORITY = 10_000
-"""Of a responder named without a number: that of a workload's own manager. [eviction-request-api
-2.4]"""
 
 
 class Wishes(Struct, frozen=True, kw_only=True):
@@ -113,7 +111,7 @@ def _responders(own: Mapping[str, str], problems: list[str]) -> tuple[DeclaredRe
                 f"label {RESPONDERS}: {word!r}: domain/name or domain/name:number is meant"
             )
             continue
-        priority = int(number) if number else RESPONDER_PRIORITY
+        priority = int(number) if number else REGISTERED_PRIORITY
         wanted = (*found, DeclaredResponder(name=name, priority=priority))
         broken = next(declared_problems(wanted, None, field=""), None)
         if broken is None:

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from msgspec import structs
 
+from evictd.core.orders import Restore
 from evictd.runtimes.docker import labels, naming, ownership
 from evictd.runtimes.docker.inspection import HostSettings, Inspected
 from evictd.runtimes.docker.labels import Wishes
@@ -11,7 +12,7 @@ from evictd.runtimes.docker.naming import Name
 from evictd.runtimes.docker.ownership import Parts
 from evictd.runtimes.hierarchies import bounded_bytes
 from evictd.runtimes.interface import life_uid
-from evictd.runtimes.settings import NEVER, SettingsFor, configured
+from evictd.runtimes.settings import SettingsFor, configured
 from evictd_schemas import Pod, Resources
 
 RUNTIME_NAME = "docker"
@@ -52,7 +53,7 @@ def pod(
         labels=container.labels,
         group=wanted.group,
         depends_on=tuple(dict.fromkeys(depends_on)),
-        restore=NEVER if naming.one_off(container.labels) else wanted.restore,
+        restore=Restore.NEVER if naming.one_off(container.labels) else wanted.restore,
         requests=_requests(container.host_config),
         limits=_limits(container.host_config),
         eviction_responders=wanted.responders,

@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 
 from evictd.core.duty.outcomes import StartOutcome, StartResult, StopOutcome, StopResult
 from evictd.core.errors import PeerError
+from evictd.core.orders import BUILD_CACHE, DANGLING_IMAGES
 from evictd.runtimes import hierarchies
 from evictd.runtimes.docker import cgroups, naming, ownership, pods
 from evictd.runtimes.docker.engine import Engine
@@ -31,8 +32,6 @@ CONFIRM_SECONDS = 5.0
 CONFIRM_LOOK_SECONDS = 0.05
 RECONNECT_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Pauses before the event stream is opened again; the last one stays."""
-DANGLING_IMAGES = "danglingImages"
-BUILD_CACHE = "buildCache"
 
 KINDS = {
     "start": ChangeKind.STARTED,

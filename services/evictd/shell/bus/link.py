@@ -22,6 +22,7 @@ from evictd.shell.bus.marks import Ledger, Mark
 from evictd.shell.bus.outbox import Outbox
 from evictd.shell.bus.presence import NodeTaken, Presence, Replaced
 from evictd.shell.bus.router import Router
+from evictd.shell.causes import leaves
 
 BACK_OFF_SECONDS = 0.5
 BACK_OFF_SECONDS_MAX = 30.0
@@ -135,7 +136,7 @@ class Link:
             if not await self._succeeded():
                 await self._live()
         except* MqttError as error:
-            reasons = "; ".join(str(reason) for reason in _leaves(error))
+            reasons = "; ".join(str(reason) for reason in leaves(error))
             self.problem = reasons
             log.warning("no broker", broker=self._address.url, reason=reasons)
         finally:
@@ -318,12 +319,3 @@ class Link:
                     await self.outbox.drained()
                 tasks.cancel_scope.cancel()
             await self._say(client, "disconnected")
-
-
-def _leaves(error: BaseException) -> list[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        return [leaf for part in error.exceptions for leaf in _leaves(part)]
-    return [error]
-
-
-__all__ = ["Link", "NodeTaken", "Replaced"]

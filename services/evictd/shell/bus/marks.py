@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from evictd.shell.causes import UNREADABLE
 from evictd.shell.epoch import EPOCH_MAX
 from evictd_schemas import topics
 
@@ -39,7 +40,7 @@ def read_mark(place: topics.Place[Any], payload: bytes) -> Mark | None:
     """The order of a payload; None where it is not a JSON object with sane numbers."""
     try:
         stamp = msgspec.json.decode(payload, type=_Stamp)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return None
     if place.kind is topics.OBSERVATION:
         mark = Mark(rev=stamp.sequence or 0)

@@ -14,6 +14,7 @@ from enum import StrEnum
 import msgspec
 
 from evictd.core.errors import EvictdError, InputError
+from evictd.shell.causes import UNREADABLE
 from evictd.shell.epoch import EPOCH_MAX, Epoch
 from evictd_schemas import WorkerStatus, topics
 from evictd_schemas.topics import ALL, WORKER, Role
@@ -162,7 +163,7 @@ def read_status(payload: bytes) -> WorkerStatus | None:
     """A status that can be read, or None."""
     try:
         status = msgspec.json.decode(payload, type=WorkerStatus)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return None
     return status if 0 <= status.epoch <= EPOCH_MAX else None
 

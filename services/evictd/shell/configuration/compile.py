@@ -7,11 +7,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from evictd.core.orders import HOST_RECLAIM_STEPS
 from evictd.core.rules import HOST, KUBELET, Candidates, Mode, Profile, Rules
 from evictd.shell.configuration import budgets
 from evictd.shell.configuration.defaults import (
     DEMONSTRATION,
-    HOST_RECLAIM_STEPS,
     OWNED,
     complete,
     over,

@@ -16,9 +16,6 @@ OWNED = "owned"
 """The broker that evictd starts itself."""
 DEMONSTRATION = ("demo-*",)
 """Served without being asked on a loopback broker. [contract 2]"""
-HOST_RECLAIM_STEPS = ("danglingImages", "buildCache")
-"""What a plain host gives back for disk and inodes before anybody is stopped: what nothing uses and
-anybody can make again."""
 OWN_GRACE = -1
 """A maximum soft grace that leaves a workload its own."""
 
