@@ -1,4 +1,4 @@
-"""`evictd access-list` and `evictd node-name`."""
+"""`evictd access-list` and `evictd node-name`; what is told where nothing can be read or asked."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from evictd.core.errors import HostError
+from evictd.core.errors import HostError, InputError, PeerError
 from evictd.shell.broker import access_list
 
 Run = Callable[..., Result]
@@ -49,3 +49,27 @@ def test_a_place_that_cannot_be_written_is_named(
     result = run("node-name", "--write", tmp_path / "absent" / "name")
     assert isinstance(result.exception, HostError)
     assert "cannot be written" in str(result.exception)
+
+
+@pytest.mark.parametrize("words", [("request", "shop/web"), ("withdraw", "--ended")])
+def test_who_may_not_ask_is_told_before_the_broker_says_nothing(
+    run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, str]
+) -> None:
+    monkeypatch.setenv("EVICTD_BROKER", "mqtt://controller:secret@127.0.0.1:1")
+    result = run(*words)
+    assert isinstance(result.exception, InputError)
+    assert str(result.exception) == (
+        "the login controller may read everything and ask for nothing; the operator's may, which "
+        "`docker compose run --rm cli` has"
+    )
+
+
+def test_where_the_own_broker_is_not_there_the_way_to_start_it_is_told(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVICTD_STATEFOLDER", str(tmp_path))
+    (tmp_path / "broker-record.json").write_text('{"port": 1}')
+    (tmp_path / "broker-logins.json").write_text('{"operator": "secret"}')
+    result = run("get", "nodes", "--timeout", "1")
+    assert isinstance(result.exception, PeerError)
+    assert str(result.exception).endswith("; does evictd run here? `evictd up` starts it")

@@ -167,7 +167,8 @@ def test_somebody_who_is_not_there_is_not_found(run: Run, observation: Path) -> 
     assert isinstance(result.exception, NotFoundError)
     assert result.exception.exit_code == 4
     assert str(result.exception) == (
-        "there is no 'shop/wbe'; there are shop/batch, shop/web, shop/db"
+        "there is no 'shop/wbe' on edge-7; there are shop/batch, shop/web, shop/db; "
+        "--node names another node"
     )
 
 

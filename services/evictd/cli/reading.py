@@ -74,7 +74,7 @@ class Reader:
         if asking and address.username in READERS:
             raise InputError(
                 f"the login {address.username} may read everything and ask for nothing; "
-                "the operator's may, as EVICTD_BROKERUSER and EVICTD_BROKERPASSWORD"
+                "the operator's may, which `docker compose run --rm cli` has"
             )
         patience = CONNECT_SECONDS if seconds is None else seconds
         logs.configure(worker="reader", node=self.node or "", level=logging.CRITICAL)
