@@ -17,7 +17,7 @@ from evictd.client import Mirror
 from evictd.core.decision import Judged, Plan
 from evictd.core.decision.candidates import Verdict
 from evictd.core.decision.explanation import Situation, explained
-from evictd.core.decision.restore import RELIEVED
+from evictd.core.decision.readiness import RELIEVED
 from evictd.core.errors import PeerError
 from evictd.core.moments import Now
 from evictd.core.orders import Restore

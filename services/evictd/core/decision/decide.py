@@ -7,7 +7,7 @@ from typing import assert_never
 
 from msgspec import structs
 
-from evictd.core.decision import loops, passes, reclaim, report, restore
+from evictd.core.decision import loops, occurrences, passes, reclaim, report, restore
 from evictd.core.decision.candidates import Verdict
 from evictd.core.decision.inputs import (
     Answered,
@@ -177,7 +177,7 @@ def _rechecked(rules: Rules, plan: Plan, under_way: Reclaiming, given: Judged, n
     enough = reclaim.cleared(given)
     effects: tuple[Emit, ...] = ()
     if under_way.outcome is not None:
-        event = report.reclaim_finished(
+        event = occurrences.reclaim_finished(
             rules, under_way.signal, under_way.outcome, enough=enough, now=now
         )
         effects = (event,)

@@ -7,7 +7,7 @@ ways may notice one end: it is told under the same id. [contract 3, Event]
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from evictd.core.decision.report import eviction_loop
+from evictd.core.decision.occurrences import eviction_loop
 from evictd.core.decision.returns import Falls
 from evictd.core.effects import Emit
 from evictd.core.moments import Now

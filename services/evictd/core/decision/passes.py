@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from evictd.core.decision import growth, reclaim, report
+from evictd.core.decision import growth, occurrences, reclaim, report
 from evictd.core.decision.candidates import Verdict, evictable, may_go, rows, victim, with_victim
 from evictd.core.decision.limits import Offence, offences
 from evictd.core.decision.message import pressure_reason
@@ -44,10 +44,10 @@ def run(scene: Scene, plan: Plan) -> Step:
         acting, reason = _acted_on(scene, plan)
         if reason is not None:
             return _wait(scene, plan, acting, reason)
-        plan, told = report.threshold_met(scene.rules, plan, scene.given, acting, scene.now)
+        plan, told = occurrences.threshold_met(scene.rules, plan, scene.given, acting, scene.now)
         plan, effects = _relieve_unless_new(scene, plan, acting)
     else:
-        plan, told = report.threshold_met(scene.rules, plan, scene.given, acting, scene.now)
+        plan, told = occurrences.threshold_met(scene.rules, plan, scene.given, acting, scene.now)
         plan, effects = _wait(scene, plan, acting, "no ranking for a split layout without its gate")
     return plan, (*told, *effects)
 
@@ -270,7 +270,9 @@ def _nothing_left(
     plan, effects = _wait(scene, plan, acting, f"{below(acting)}, and {why}")
     if known:
         return plan, effects
-    event = report.nothing_left(scene.rules, scene.given, acting, ranking, why=why, now=scene.now)
+    event = occurrences.nothing_left(
+        scene.rules, scene.given, acting, ranking, why=why, now=scene.now
+    )
     return plan, (event, *effects)
 
 
