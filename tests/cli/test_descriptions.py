@@ -22,8 +22,8 @@ from evictd.cli import describe, plan, request, watch, withdraw
 from evictd.cli.reading import noted_address, the_one
 from evictd.cli.situation import NotFoundError
 from evictd.core.errors import InputError
-from evictd.core.protocol.foresight import foreseen
 from evictd.core.protocol.policy import EVICTD
+from evictd.core.protocol.prospect import prospect_of
 from evictd.shell.bus.address import Address
 from evictd_schemas import Pod, topics
 
@@ -130,20 +130,20 @@ def test_the_plan_names_everybody_and_the_worst_case() -> None:
     registration = {"status": "ready", "namespaces": ["shop"], "heartbeatDeadlineSeconds": 300}
     stage.say(topics.REGISTRATION, registration, domain="acme.io", key="copy")
     node, found = describe.observed_pod(stage.mirror, "web")
-    foresight = foreseen(EVICTD, found, plan.registrations(stage.mirror, node))
-    text = "\n".join(plan.lines(node, found, foresight))
+    prospect = prospect_of(EVICTD, found, plan.registrations(stage.mirror, node))
+    text = "\n".join(plan.lines(node, found, prospect))
     assert "1.  acme.io/copy                        10000     registration (ready)" in text
     assert "2.  acme.io/drain                       10000     the workload" in text
     assert "its stop begins after 21m; at worst after\n46m," in text
     assert "The stop takes at most 30s." in text
-    told = plan.document(node, found, foresight)
+    told = plan.document(node, found, prospect)
     assert told["handoverSecondsMax"] == (1200 + 300) + (60 + 1200)
     assert [turn["registration"] for turn in told["chain"]] == ["ready", None, None]
 
 
 def test_without_responders_the_plan_is_one_line() -> None:
     found = Pod(namespace="shop", name="web", uid=WEB)
-    text = "\n".join(plan.lines(NODE, found, foreseen(EVICTD, found, {})))
+    text = "\n".join(plan.lines(NODE, found, prospect_of(EVICTD, found, {})))
     assert "Nobody is asked before: its stop begins at once." in text
     assert "The stop takes its own time." in text
 

@@ -11,8 +11,8 @@ from evictd.cli.describe import observed_pod
 from evictd.cli.reading import Reader, reader_options, run
 from evictd.cli.tables import NOTHING, Output, age, aligned, output_option
 from evictd.client import Mirror
-from evictd.core.protocol.foresight import Foresight, Turn, foreseen
 from evictd.core.protocol.policy import EVICTD
+from evictd.core.protocol.prospect import Prospect, Turn, prospect_of
 from evictd.core.wording import name_text
 from evictd_schemas import Pod, Registration, topics
 
@@ -28,22 +28,22 @@ def command(reader: Reader, pod: str, output: str) -> None:
 
     Nothing is asked for. It is the chain that a soft Eviction would get now.
     """
-    node, found, foresight = run(planned(reader, pod))
+    node, found, prospect = run(planned(reader, pod))
     match output:
         case Output.JSON:
-            text = msgspec.json.encode(document(node, found, foresight))
+            text = msgspec.json.encode(document(node, found, prospect))
             click.echo(msgspec.json.format(text, indent=2).decode())
         case Output.YAML:
-            click.echo(msgspec.yaml.encode(document(node, found, foresight)).decode(), nl=False)
+            click.echo(msgspec.yaml.encode(document(node, found, prospect)).decode(), nl=False)
         case _:
-            click.echo("\n".join(lines(node, found, foresight)))
+            click.echo("\n".join(lines(node, found, prospect)))
 
 
-async def planned(reader: Reader, name: str) -> tuple[str, Pod, Foresight]:
+async def planned(reader: Reader, name: str) -> tuple[str, Pod, Prospect]:
     """Node, workload, and what would come. Raises `NotFoundError`."""
     async with reader.mirror(reader.connect_seconds) as mirror:
         node, pod = observed_pod(mirror, name)
-        return node, pod, foreseen(EVICTD, pod, registrations(mirror, node))
+        return node, pod, prospect_of(EVICTD, pod, registrations(mirror, node))
 
 
 def registrations(mirror: Mirror, node: str) -> dict[str, Registration]:
@@ -54,20 +54,20 @@ def registrations(mirror: Mirror, node: str) -> dict[str, Registration]:
     }
 
 
-def lines(node: str, pod: Pod, foresight: Foresight) -> Iterator[str]:
+def lines(node: str, pod: Pod, prospect: Prospect) -> Iterator[str]:
     """The chain, then how long that may take."""
     yield f"{name_text(pod)} on {node}: who would be asked, first to last"
     yield ""
-    yield from aligned(HEAD, [cells(place, turn) for place, turn in enumerate(foresight.turns, 1)])
+    yield from aligned(HEAD, [cells(place, turn) for place, turn in enumerate(prospect.turns, 1)])
     yield ""
-    if len(foresight.turns) > 1:
-        unanswered, worst = foresight.unanswered_seconds, foresight.handover_seconds_max
+    if len(prospect.turns) > 1:
+        unanswered, worst = prospect.unanswered_seconds, prospect.handover_seconds_max
         yield f"If nobody answers, its stop begins after {age(unanswered)}; at worst after"
         yield f"{age(worst)}, where each shows life at the last moment and falls silent. One that"
         yield "goes on showing life has no limit but the deadline of a request."
     else:
         yield "Nobody is asked before: its stop begins at once."
-    grace = foresight.grace_seconds
+    grace = prospect.grace_seconds
     yield "The stop takes " + ("its own time." if grace is None else f"at most {age(grace)}.")
 
 
@@ -93,7 +93,7 @@ def _known(turn: Turn) -> str:
     return " and ".join(parts)
 
 
-def document(node: str, pod: Pod, foresight: Foresight) -> dict[str, Any]:
+def document(node: str, pod: Pod, prospect: Prospect) -> dict[str, Any]:
     """The same for programs; durations in seconds."""
     return {
         "node": node,
@@ -107,9 +107,9 @@ def document(node: str, pod: Pod, foresight: Foresight) -> dict[str, Any]:
                 "startDeadlineSeconds": None if turn.builtin else turn.terms.start_seconds,
                 "heartbeatDeadlineSeconds": None if turn.builtin else turn.terms.heartbeat_seconds,
             }
-            for turn in foresight.turns
+            for turn in prospect.turns
         ],
-        "unansweredSeconds": foresight.unanswered_seconds,
-        "handoverSecondsMax": foresight.handover_seconds_max,
-        "graceSeconds": foresight.grace_seconds,
+        "unansweredSeconds": prospect.unanswered_seconds,
+        "handoverSecondsMax": prospect.handover_seconds_max,
+        "graceSeconds": prospect.grace_seconds,
     }

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from evictd.core.rules import Budget, Portion
-from evictd.shell.configuration.problems import KeyPath
+from evictd.shell.configuration.problems import Note
 from evictd_schemas.configuration import Budget as Written
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.topics import segment_problem
@@ -16,8 +16,6 @@ COUNT_MAX = 10_000
 AMOUNT = re.compile(r"([0-9]{1,6})(%?)")
 ALL = Portion(amount=100, is_percent=True)
 NOBODY = "lets none of them go, whoever but node pressure asks"
-
-Note = tuple[KeyPath, str]
 
 
 def compiled(configuration: Configuration) -> tuple[Budget, ...]:

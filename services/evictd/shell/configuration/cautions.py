@@ -13,7 +13,7 @@ from evictd.shell.configuration import oddities
 from evictd.shell.configuration.defaults import complete
 from evictd.shell.configuration.lines import default_texts, lines_of, seconds_of, texts
 from evictd.shell.configuration.patterns import shadowed
-from evictd.shell.configuration.problems import KeyPath
+from evictd.shell.configuration.problems import Note
 from evictd_schemas.configuration import Configuration, NodeSettings
 
 SHORT_SECONDS = 10.0
@@ -25,7 +25,6 @@ DERIVED = (CONTAINERFS_AVAILABLE, CONTAINERFS_INODES_FREE)
 NEVER_CLEARED = "once met it would never count as cleared"
 UNREACHED = "is never reached: {!r} above takes all that it matches"
 
-Note = tuple[KeyPath, str]
 Judge = Callable[[str, str], str | None]
 
 

@@ -17,7 +17,7 @@ from evictd.shell.configuration.lines import (
     quantity_remedy,
     seconds_of,
 )
-from evictd.shell.configuration.problems import KeyPath, Place, Problem, meant
+from evictd.shell.configuration.problems import KeyPath, Note, Place, Problem, meant
 from evictd_schemas.configuration import Configuration, NodeSettings
 from evictd_schemas.sources import Sources
 from evictd_schemas.topics import segment_problem
@@ -38,9 +38,6 @@ ENFORCED = (
 )
 """Words of `enforceNodeAllocatable`, of which only `pods` means something to evictions."""
 NOWHERE = Place(source="defaults")
-
-Note = tuple[KeyPath, str]
-"""A path in the configuration and what is to be said about it."""
 
 
 @dataclass

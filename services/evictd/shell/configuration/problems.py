@@ -9,6 +9,9 @@ from evictd.core.errors import InputError
 KeyPath = tuple[str | int, ...]
 """Keys and indices from the top of the configuration down to one value."""
 
+Note = tuple[KeyPath, str]
+"""A path in the configuration and what is to be said about it."""
+
 SIMILARITY = 0.6
 """Share of equal letters from which a word counts as a misspelling of another; difflib's own."""
 

@@ -15,12 +15,12 @@ from evictd.core.signals.names import MEMORY_AVAILABLE, SWAP_AVAILABLE
 from evictd.core.signals.threshold_settings import Fault, line_of, reclaim_of
 from evictd.core.signals.thresholds import Amount, Judge, Part, Readings, Share, Threshold, Value
 from evictd.shell.configuration.cautions import DERIVED, NEVER_CLEARED
-from evictd.shell.configuration.checks import Note, given_at, placed
+from evictd.shell.configuration.checks import given_at, placed
 from evictd.shell.configuration.compile import override_of, rules_of, settings_of
 from evictd.shell.configuration.lines import bytes_of, texts
 from evictd.shell.configuration.loader import Loaded
 from evictd.shell.configuration.oddities import COUNTED, FEW, MANY
-from evictd.shell.configuration.problems import Problem
+from evictd.shell.configuration.problems import Note, Problem
 from evictd_schemas import Observation
 from evictd_schemas.configuration import NodeSettings
 

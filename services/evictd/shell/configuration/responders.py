@@ -4,14 +4,12 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from evictd.core.admission.messages import registration_problems
-from evictd.shell.configuration.problems import KeyPath
+from evictd.shell.configuration.problems import Note
 from evictd_schemas import LabelSelector, Registration
 from evictd_schemas.configuration import Configuration, ConfiguredResponder
 
 RESPONDERS_MAX = 100
 """Each has a connection of its own."""
-
-Note = tuple[KeyPath, str]
 
 
 def problems(configuration: Configuration) -> Iterator[Note]:

@@ -50,7 +50,7 @@ class Turn(Struct, frozen=True, kw_only=True):
         return self.terms.start_seconds + self.terms.heartbeat_seconds
 
 
-class Foresight(Struct, frozen=True, kw_only=True):
+class Prospect(Struct, frozen=True, kw_only=True):
     """The turns in their order. `grace_seconds`: what the stop itself may take; None: unknown."""
 
     turns: tuple[Turn, ...]
@@ -67,7 +67,7 @@ class Foresight(Struct, frozen=True, kw_only=True):
         return sum(turn.seconds_max for turn in self.turns if not turn.builtin)
 
 
-def foreseen(policy: Policy, pod: Pod, registrations: Mapping[str, Registration]) -> Foresight:
+def prospect_of(policy: Policy, pod: Pod, registrations: Mapping[str, Registration]) -> Prospect:
     """What would be the chain of a soft Eviction of this pod."""
     target = Target(pod=PodTarget(name=pod.name, uid=pod.uid))
     chain, _ = initial(policy, (), target, pod, registrations)
@@ -77,7 +77,7 @@ def foreseen(policy: Policy, pod: Pod, registrations: Mapping[str, Registration]
         for item in ordered(chain)
     )
     grace = pod.termination_grace_period_seconds
-    return Foresight(turns=turns, grace_seconds=None if grace is None else float(grace))
+    return Prospect(turns=turns, grace_seconds=None if grace is None else float(grace))
 
 
 def _turn(

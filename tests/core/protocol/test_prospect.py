@@ -1,4 +1,4 @@
-"""The foreseen chain is the one that the controller makes; its worst case is the sum of
+"""The chain in prospect is the one that the controller makes; its worst case is the sum of
 patiences."""
 
 from datetime import UTC, datetime
@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from evictd.core.moments import Now
 from evictd.core.protocol.advance import advance
 from evictd.core.protocol.case import Case
-from evictd.core.protocol.foresight import foreseen
 from evictd.core.protocol.inputs import ControllerRules, Requested, Sighted
 from evictd.core.protocol.policy import EVICTD
+from evictd.core.protocol.prospect import prospect_of
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
 from evictd.core.rules import Mode
 from evictd_schemas import (
@@ -63,13 +63,13 @@ def test_the_chain_is_the_one_that_the_controller_makes() -> None:
     case, _ = advance(rules, Case(), given, Now(boot_seconds=0, utc=NOW))
     (eviction,) = case.evictions
     made = [(item.name, item.priority) for item in eviction.status.target_responders]
-    found = foreseen(EVICTD, POD, REGISTRATIONS)
+    found = prospect_of(EVICTD, POD, REGISTRATIONS)
     assert [(turn.name, turn.priority) for turn in found.turns] == made
     assert {turn.name: turn.terms for turn in found.turns} == case.run.terms
 
 
 def test_the_worst_case_is_the_patience_with_everybody_before_the_stop() -> None:
-    found = foreseen(EVICTD, POD, REGISTRATIONS)
+    found = prospect_of(EVICTD, POD, REGISTRATIONS)
     assert [turn.seconds_max for turn in found.turns] == [1200 + 30, 60 + 1200, 2400]
     assert found.unanswered_seconds == 1200 + 60
     assert found.handover_seconds_max == 1230 + 1260
@@ -77,7 +77,7 @@ def test_the_worst_case_is_the_patience_with_everybody_before_the_stop() -> None
 
 
 def test_it_tells_who_is_there() -> None:
-    found = foreseen(EVICTD, POD, REGISTRATIONS)
+    found = prospect_of(EVICTD, POD, REGISTRATIONS)
     assert [(turn.status, turn.declared, turn.builtin) for turn in found.turns] == [
         ("ready", False, False),
         ("lost", True, False),
@@ -87,6 +87,6 @@ def test_it_tells_who_is_there() -> None:
 
 
 def test_without_responders_the_stop_begins_at_once() -> None:
-    found = foreseen(EVICTD, Pod(namespace="shop", name="web", uid=UID), {})
+    found = prospect_of(EVICTD, Pod(namespace="shop", name="web", uid=UID), {})
     assert [turn.name for turn in found.turns] == [DEFAULT_RESPONDER]
     assert (found.handover_seconds_max, found.grace_seconds) == (0, None)
