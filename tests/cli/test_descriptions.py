@@ -106,6 +106,14 @@ def test_who_is_meant_may_be_told_by_any_of_its_names() -> None:
         assert describe.observed_pod(stage.mirror, name)[0] == NODE
 
 
+def test_an_eviction_is_found_by_its_workload_too() -> None:
+    stage = Stage()
+    stage.evict()
+    for name in ("shop/pod-1-web", "shop/web", "web", f"{NODE} shop/pod-1-web"):
+        (found,) = stage.mirror.objects(topics.EVICTION)
+        assert name in tuple(describe.names(found))
+
+
 def test_a_name_that_nobody_has_is_answered_with_those_that_are() -> None:
     stage = Stage()
     stage.observe(pod("web"))

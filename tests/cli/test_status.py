@@ -112,6 +112,16 @@ def test_a_worker_that_is_missing_lost_or_late_is_named() -> None:
     ]
 
 
+def test_of_a_node_without_workers_of_its_own_it_is_told_whose_decide_for_it() -> None:
+    stage = Stage()
+    serving = {"worker": "all", "status": "ready", "serves": ["edge-1", "ed*"]}
+    stage.say(topics.WORKER, serving, node="edge-1", worker="all")
+    stage.say(topics.WORKER, {**serving, "serves": ["far"]}, node="far", worker="all")
+    stage.say(topics.WORKER, {**serving, "status": "lost"}, node="edge-2", worker="all")
+    (line,) = status.worker_lines(stage.mirror, NODE)
+    assert line == "workers:     those of edge-1 decide for it"
+
+
 def test_other_nodes_of_the_bus_are_a_line_each() -> None:
     stage = Stage()
     for number in range(status.OTHERS_MAX + 2):

@@ -39,7 +39,7 @@ from evictd_schemas import (
     topics,
 )
 
-LABEL_CHARACTERS = 14
+LABEL_CHARACTERS = 15
 CHAIN_HEAD = (
     "  RESPONDER",
     "PRIORITY",
@@ -85,9 +85,18 @@ async def described(reader: Reader, journal: Path, kind: str, name: str) -> list
 
 
 def names(found: Found[Eviction]) -> Iterable[str]:
-    """How an Eviction may be called: with the node where two have it, and without the namespace."""
+    """How an Eviction may be called: with the node where two have it, without the namespace, or by
+    the workload that it is about."""
     name = name_of(found)
-    return f"{found.place.node} {name}", name, found.place.names["name"], found.topic
+    target = target_text(found.place.names["namespace"], found.message)
+    return (
+        f"{found.place.node} {name}",
+        name,
+        found.place.names["name"],
+        target,
+        target.partition("/")[2],
+        found.topic,
+    )
 
 
 def request_names(found: Found[EvictionRequest]) -> Iterable[str]:

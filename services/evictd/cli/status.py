@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from datetime import datetime
+from fnmatch import fnmatchcase
 
 import click
 
@@ -175,7 +176,9 @@ def worker_lines(mirror: Mirror, node: str) -> Iterator[str]:
     there = [found.message for found in every]
     ready = [status.worker for status in there if status.status == "ready"]
     told = "all in one process" if ready == [ALL] else ", ".join(ready)
-    yield f"workers:     {f'{told}, ready' if ready else 'none is ready'}"
+    hosts = served_from(mirror, node) if not there else []
+    none = f"those of {listed(hosts)} decide for it" if hosts else "none is ready"
+    yield f"workers:     {f'{told}, ready' if ready else none}"
     for status in there:
         if status.status != "ready":
             yield f"late:        {status.worker} is {status.status} {status.message}".rstrip()
@@ -187,6 +190,18 @@ def worker_lines(mirror: Mirror, node: str) -> Iterator[str]:
     missing = [] if ALL in names or not names else [r.value for r in NEEDED if r not in names]
     if missing:
         yield f"missing:     {listed(missing)}"
+
+
+def served_from(mirror: Mirror, node: str) -> list[str]:
+    """Other nodes whose workers decide for this one too. [contract 2]"""
+    every = ((found.place.node, found.message) for found in mirror.objects(topics.WORKER))
+    return sorted(
+        {
+            host
+            for host, status in every
+            if status.status == "ready" and any(fnmatchcase(node, one) for one in status.serves)
+        }
+    )
 
 
 def offline_problems() -> list[str]:
