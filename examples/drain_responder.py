@@ -24,5 +24,7 @@ async def drain(work: Work) -> str:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
     broker, node = sys.argv[1:]
     run(Responder(name="acme.io/drain", respond=drain, selector={"drain": "yes"}), broker, node)
