@@ -158,7 +158,7 @@ async def test_port_logins_and_state_outlive_an_orderly_end(folder: Path) -> Non
         assert await says(first, "collector", OBSERVATION)
     async with OwnedBroker(folder) as second:
         assert second.port == first.port
-        assert second.credentials("operator") == first.credentials("operator")
+        assert second.address("operator").password == first.address("operator").password
         assert await retained(second) == {OBSERVATION: b"collector"}
 
 

@@ -15,14 +15,13 @@ from evictd.core.rules import KUBELET, Candidates, Mode, Rules
 from evictd.core.signals.thresholds import Amount, Threshold
 from evictd.evaluator import Evaluator
 from evictd.evictor import Evictor
-from evictd.evictor.service import NODES_MAX
 from evictd.shell.blocking import inline
 from evictd.shell.bus import Delivery, Listing, Router
 from evictd.shell.clock import LoopClock
 from evictd.shell.epoch import Epoch
 from evictd.shell.inbox import Inbox
 from evictd.shell.journal import MemoryJournal
-from evictd.shell.supervise import Outside
+from evictd.shell.supervise import NODES_MAX, Outside
 from evictd_schemas import (
     Condition,
     Decision,

@@ -27,12 +27,10 @@ from evictd.core.protocol.reports import Standing
 from evictd.shell.bus import Delivery, Listing
 from evictd.shell.publisher import Publisher
 from evictd.shell.reception import Opened, Reception
-from evictd.shell.supervise import Outside, drive
+from evictd.shell.supervise import NODES_MAX, Outside, drive
 from evictd_schemas import topics
 from evictd_schemas.topics import Place, Role
 
-NODES_MAX = 100
-"""Nodes served by one process; further ones are refused and counted. [contract 2]"""
 SILENT_SECONDS = 86_400.0
 """A foreign node without an observation for so long is forgotten. [contract 2]"""
 SILENCE_CHECK_SECONDS = 3_600.0

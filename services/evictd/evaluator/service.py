@@ -24,12 +24,9 @@ from evictd.core.problems import Problem
 from evictd.shell.bus import Delivery, Listing
 from evictd.shell.publisher import Publisher
 from evictd.shell.reception import Opened, Reception
-from evictd.shell.supervise import Outside, drive
+from evictd.shell.supervise import NODES_MAX, Outside, drive
 from evictd_schemas import Observation, Pressure, topics
 from evictd_schemas.topics import Place, Role
-
-NODES_MAX = 100
-"""Nodes served by one process; further ones are refused and counted. [contract 2]"""
 
 
 class Evaluator:

@@ -29,12 +29,9 @@ from evictd.evictor.recovery import Recovery
 from evictd.shell.bus import Delivery, Listing
 from evictd.shell.publisher import Publisher
 from evictd.shell.reception import Opened, Reception
-from evictd.shell.supervise import Outside, drive
+from evictd.shell.supervise import NODES_MAX, Outside, drive
 from evictd_schemas import topics
 from evictd_schemas.topics import Place, Role, Topic
-
-NODES_MAX = 100
-"""Nodes served by one process; further ones are refused and counted. [contract 2]"""
 
 Taker = Callable[[str, Opened], None]
 

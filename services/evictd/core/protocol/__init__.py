@@ -5,7 +5,8 @@
 - `facts`, `chain`, `progression`, `patience`: the target, who runs when, and for how long
 - `requesters`, `wishes`, `acceptance`, `validation`: what is asked for and whether it can be done
 - `conditions`, `relevance`, `naming`, `labels`: what is written
-- `reports`: what responders say; `announcement`: what the world is told; `prospect`: what it would be
+- `reports`: what responders say; `announcement`: what the world is told
+- `prospect`: what an Eviction would go through if it were made now
 
 It knows no bus and no clock. [eviction-request-api 5] [contract 3]
 """

@@ -72,12 +72,8 @@ class OwnedBroker:
         """Of the broker's process."""
         return 0 if self._process is None else self._process.pid
 
-    def credentials(self, user: str) -> tuple[str, str]:
-        """Login of a role, `all`, `operator`, `viewer` or `health`."""
-        return user, self._logins[user]
-
     def address(self, user: str) -> Address:
-        """The broker with that login."""
+        """The broker with the login of a role, `all`, `operator`, `viewer` or `health`."""
         return Address(host="127.0.0.1", port=self.port, username=user, password=self._logins[user])
 
     async def __aenter__(self) -> Self:
