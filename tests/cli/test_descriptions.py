@@ -125,7 +125,7 @@ def test_a_name_of_two_is_not_guessed() -> None:
     stage = Stage()
     stage.observe(pod("web"))
     stage.observe(pod("web", uid=OTHER), node="other")
-    with pytest.raises(NotFoundError, match=f"{NODE} shop/web, other shop/web; --node tells"):
+    with pytest.raises(NotFoundError, match=f"{NODE} shop/web, other shop/web; --node or"):
         describe.observed_pod(stage.mirror, "web")
     with pytest.raises(NotFoundError, match=r"there is no thing 'x'$"):
         the_one("thing", "x", [], str)

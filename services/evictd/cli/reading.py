@@ -198,6 +198,6 @@ def the_one(kind: str, text: str, found: Iterable[T], names_of: Callable[[T], It
         return next(iter(meant.values()))
     if meant:
         several = ", ".join(list(meant)[:NAMES_MAX])
-        raise NotFoundError(f"{text!r} may be any of {several}; --node tells which")
+        raise NotFoundError(f"{text!r} may be any of {several}; --node or the whole name tells")
     known = ", ".join(list(every)[:NAMES_MAX])
     raise NotFoundError(f"there is no {kind} {text!r}" + (f"; there are {known}" if known else ""))

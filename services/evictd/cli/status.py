@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 
@@ -64,7 +65,8 @@ def command(reader: Reader) -> None:
 
 async def _looked(reader: Reader, configuration: Configuration, node: str) -> list[str]:
     seconds = CONNECT_SECONDS if reader.timeout is None else reader.timeout
-    async with reader.mirror(seconds) as mirror:
+    everywhere = replace(reader, node=None)  # whose workers decide here may be another node's
+    async with everywhere.mirror(seconds) as mirror:
         lines = [*node_lines(mirror, configuration, node, utc_now())]
         if reader.node is None:
             lines += other_lines(mirror, node)
