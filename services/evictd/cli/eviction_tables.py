@@ -17,6 +17,7 @@ from evictd.core.protocol.vocabulary import (
     RequestType,
     State,
 )
+from evictd.core.wording import name_text
 from evictd_schemas import (
     Condition,
     Eviction,
@@ -283,7 +284,7 @@ def _only_declared(mirror: Mirror, node: str, name: str, pods: list[Pod]) -> Ite
     priorities = {
         str(item.priority) for pod in pods for item in pod.eviction_responders if item.name == name
     }
-    names = [f"{pod.namespace}/{pod.name}" for pod in pods]
+    names = [name_text(pod) for pod in pods]
     return Item(
         name=name,
         cells=(

@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 from evictd.core import observations
 from evictd.core.moments import Now
 from evictd.core.observations import PODS_MAX
+from evictd.core.wording import name_text
 from evictd_schemas import Layout, Observation, Pod, SignalReading
 from evictd_schemas.topics import PAYLOAD_BYTES_MAX
 
@@ -110,7 +111,7 @@ def unique(pods: Iterable[Pod]) -> tuple[tuple[Pod, ...], tuple[str, ...]]:
         held = by_name.setdefault((pod.namespace, pod.name), pod)
         if held is not pod:
             problems.append(
-                f"{pod.namespace}/{pod.name} is a name of {held.runtime} and of {pod.runtime};"
+                f"{name_text(pod)} is a name of {held.runtime} and of {pod.runtime};"
                 f" the one of {pod.runtime} is not observed"
             )
     return tuple(by_name.values()), tuple(problems)
@@ -118,7 +119,7 @@ def unique(pods: Iterable[Pod]) -> tuple[tuple[Pod, ...], tuple[str, ...]]:
 
 def names(pods: Sequence[Pod]) -> str:
     """Pods in a sentence."""
-    return ", ".join(f"{pod.namespace}/{pod.name}" for pod in pods)
+    return ", ".join(name_text(pod) for pod in pods)
 
 
 def _memory_bytes(pod: Pod) -> int:

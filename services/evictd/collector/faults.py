@@ -12,6 +12,7 @@ from evictd.collector.kernel_kills import Kill
 from evictd.collector.sources.workloads import Measured
 from evictd.core.effects import Emit
 from evictd.core.events import emit
+from evictd.core.wording import name_text
 from evictd_schemas import SignalReading
 from evictd_schemas.topics import Role
 
@@ -91,7 +92,7 @@ def system_oom(kill: Kill, node: str, boot_id: str | None, time: datetime) -> Em
         time=time,
         about=node,
         transition=f"{boot_id}:{kill.total}",
-        subject=None if known is None else f"{known.namespace}/{known.name}",
+        subject=None if known is None else name_text(known),
         figures={
             "killed": kill.count,
             "victims": [

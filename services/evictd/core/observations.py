@@ -16,6 +16,7 @@ from evictd.core.admission.kinds import too_many
 from evictd.core.admission.objects import declared_problems
 from evictd.core.moments import elapsed_seconds, moment
 from evictd.core.problems import Problem
+from evictd.core.wording import name_text
 from evictd_schemas import Observation, Pod, SignalReading
 from evictd_schemas.topics import segment_problem
 
@@ -172,7 +173,7 @@ def _pod_problems(pods: tuple[Pod, ...]) -> Iterator[Problem]:
             yield Problem(field=f"{path}.priority", reason="it does not fit 32 bits")
         twin = first_index.setdefault((pod.namespace, pod.name), index)
         if twin != index:
-            reason = f"{pod.namespace}/{pod.name} is listed twice, first as pods[{twin}]"
+            reason = f"{name_text(pod)} is listed twice, first as pods[{twin}]"
             yield Problem(field=f"{path}.name", reason=reason)
         if (same := first_life.setdefault(pod.uid, index)) != index:
             yield Problem(field=f"{path}.uid", reason=f"it is the life of pods[{same}] already")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
+from evictd.core.wording import name_text
 from evictd.runtimes import Workload
 from evictd_schemas import ContainerStatistics, FileSystemStatistics, Pod, PodStatistics
 
@@ -92,7 +93,7 @@ def _occupied(workload: Workload, time: datetime) -> Occupied:
     if where.writable_layer is not None and Path(where.writable_layer).is_dir():
         layer = tree(Path(where.writable_layer), time)
         if layer is None:
-            name = f"{workload.pod.namespace}/{workload.pod.name}"
+            name = name_text(workload.pod)
             problem = f"the writable layer of {name} has over {ENTRIES_MAX} entries: not counted"
     logs = None if where.log_file is None else log_files(Path(where.log_file), time)
     return Occupied(layer=layer, logs=logs, problem=problem)

@@ -12,6 +12,7 @@ from msgspec import Struct, structs
 
 from evictd.collector.sources import cgroup_memory, files, kills
 from evictd.core.errors import HostError
+from evictd.core.wording import name_text
 from evictd.runtimes import Whereabouts, Workload
 from evictd_schemas import (
     ContainerStatistics,
@@ -128,7 +129,7 @@ def _measure(workload: Workload, proc: Path) -> Measured | None:
         count = process_count(whereabouts)
         kill_count = None if group is None else kills.group_count(Path(group))
     except HostError as error:
-        return Measured(pod=pod, problem=f"{pod.namespace}/{pod.name} has no statistics: {error}")
+        return Measured(pod=pod, problem=f"{name_text(pod)} has no statistics: {error}")
     return Measured(pod=_with_statistics(pod, memory, count), kill_count=kill_count)
 
 

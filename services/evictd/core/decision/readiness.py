@@ -19,6 +19,7 @@ from evictd.core.signals.names import (
     condition_of,
     resource_of,
 )
+from evictd.core.wording import name_text
 from evictd_schemas import Pod, Pressure, Stopped, ThresholdStatus
 
 RELIEVED = frozenset({Resource.MEMORY, Resource.PIDS})
@@ -138,4 +139,4 @@ def running(given: Judged) -> dict[str, Pod] | None:
     pods = given.observation.pods
     if pods is None:
         return None
-    return {f"{pod.namespace}/{pod.name}": pod for pod in pods if active(pod)}
+    return {name_text(pod): pod for pod in pods if active(pod)}

@@ -12,6 +12,7 @@ from msgspec import Struct
 from evictd.core.pods import FINAL_PHASES
 from evictd.core.protocol.vocabulary import NODE_PRESSURE, Intent
 from evictd.core.rules import Budget, Rules
+from evictd.core.wording import name_text
 from evictd_schemas import Eviction, Pod
 
 PENDING = "Pending"
@@ -60,7 +61,7 @@ def withheld(
     if gone and known.problem is None:
         return None
     why = refusal(rules.budgets, pod, known)
-    return None if why is None else f"{pod.namespace}/{pod.name}: {why}"
+    return None if why is None else f"{name_text(pod)}: {why}"
 
 
 def ignored(rules: Rules, eviction: Eviction | None, pod: Pod) -> str:

@@ -12,6 +12,7 @@ from evictd.core.duty.response import forbidden
 from evictd.core.orders import OrderKind, OrderState, Restore
 from evictd.core.pods import active
 from evictd.core.rules import Rules
+from evictd.core.wording import name_text
 from evictd_schemas import (
     Moment,
     Order,
@@ -69,7 +70,7 @@ def unsupported(step: str, runtimes: Sequence[str]) -> StepOutcome:
 def not_ours(target: PodReference, record: Stopped | None) -> str | None:
     """Only what is down because of evictd is started, and only while that very life is the last."""
     if record is None or record.uid != target.uid:
-        return f"{target.namespace}/{target.name} is not down because of evictd"
+        return f"{name_text(target)} is not down because of evictd"
     return None
 
 

@@ -37,6 +37,7 @@ from evictd.core.pods import critical
 from evictd.core.protocol.naming import report_topic
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
 from evictd.core.rules import Mode, Rules
+from evictd.core.wording import name_text
 from evictd_schemas import Eviction, Pod, PodReference, Report, Stopped, topics
 
 OVERDUE_SECONDS = 120.0
@@ -118,7 +119,7 @@ def _begun(rules: Rules, duty: Duty, pod: Pod, withheld: str | None, now: Now) -
     Then the reasons never to stop, then those not to stop now.
     """
     assert duty.eviction is not None  # noqa: S101 - only an active duty begins
-    name, refusal = f"{pod.namespace}/{pod.name}", _refusal(pod)
+    name, refusal = name_text(pod), _refusal(pod)
     dry = _dryness(rules, duty.eviction)
     if dry is not None:
         kept = refusal or withheld
@@ -153,7 +154,7 @@ def _ended(rules: Rules, duty: Duty, uid: str, outcome: StopOutcome, now: Now) -
         if duty.phase is not Phase.STOPPING:
             return duty, ()
         signalled = duty.signalled or outcome.result is StopResult.FAILED
-        why = f"{target.namespace}/{target.name}: {outcome.why}"
+        why = f"{name_text(target)}: {outcome.why}"
         duty = _failed(structs.replace(duty, signalled=signalled), why, now)
         if duty.dismissed:
             return Duty(), _retracted(rules, duty)
@@ -220,7 +221,7 @@ def _shortened(duty: Duty, now: Now) -> Duty:
     target = duty.target
     if asked is None or target is None or (rest is not None and asked >= rest):
         return duty
-    name = f"{target.namespace}/{target.name}"
+    name = name_text(target)
     shorter = structs.replace(duty, grace_seconds=asked, began_boot_seconds=now.boot_seconds)
     return _stopping(shorter, f"stopping {name} with a grace shortened to {asked} s", now)
 
@@ -351,7 +352,7 @@ def _refusal(pod: Pod) -> str | None:
 
     [design, law 9]
     """
-    name = f"{pod.namespace}/{pod.name}"
+    name = name_text(pod)
     if critical(pod):
         return f"{name}: it is critical"
     if pod.protected:
@@ -368,7 +369,7 @@ def _signal(duty: Duty) -> str | None:
 
 
 def _end_sentence(target: PodReference, outcome: StopOutcome) -> str:
-    name = f"{target.namespace}/{target.name}"
+    name = name_text(target)
     if outcome.result is StopResult.OTHER_UID:
         return f"{name} had already ended; another life has its name"
     if outcome.result is StopResult.NOT_FOUND:

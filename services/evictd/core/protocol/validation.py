@@ -6,6 +6,7 @@ Each gives the sentence of the first broken rule, or None. [eviction-request-api
 from evictd.core import pods
 from evictd.core.protocol import facts
 from evictd.core.protocol.policy import Policy
+from evictd.core.wording import name_text
 from evictd_schemas import EvictionRequestSpec, Pod, Target
 
 UNSUPPORTED = "Unsupported target type."
@@ -44,7 +45,7 @@ def refusal(
     """Why this pod is not stopped, or not that soon, whoever asks. [contract 3, EvictionRequest]"""
     if not policy.targets_may_be_refused or pod is None:
         return None
-    name = f"{pod.namespace}/{pod.name}"
+    name = name_text(pod)
     if pods.critical(pod):
         return f"{name} is critical and is never evicted."
     if pod.protected:

@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 from evictd.core.duty.outcomes import StartOutcome, StartResult, StopOutcome, StopResult
 from evictd.core.errors import PeerError
 from evictd.core.orders import BUILD_CACHE, DANGLING_IMAGES
+from evictd.core.wording import name_text
 from evictd.runtimes import hierarchies
 from evictd.runtimes.docker import cgroups, naming, ownership, pods
 from evictd.runtimes.docker.engine import Engine
@@ -267,7 +268,7 @@ class DockerRuntime:
                 item.container, information.cgroup_driver, found, self._places.proc
             )
             workloads.append(Workload(pod=pod, whereabouts=where))
-            problems += (f"{pod.namespace}/{pod.name}: {text}" for text in wanted.problems)
+            problems += (f"{name_text(pod)}: {text}" for text in wanted.problems)
         if not information.memory_limit:
             problems.append("the kernel keeps no account of memory: enable the memory cgroup")
         return tuple(workloads), tuple(problems)
