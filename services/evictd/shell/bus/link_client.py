@@ -65,6 +65,9 @@ async def connect(
     try:
         yield client
     finally:
+        ended = client._disconnected  # noqa: SLF001 - aiomqtt does not read why a broker left at our end
+        if ended.done() and not ended.cancelled():
+            ended.exception()  # or asyncio logs an error that nobody made
         await client.__aexit__(None, None, None)
 
 
