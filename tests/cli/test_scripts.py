@@ -137,11 +137,14 @@ def test_the_test_tools_are_those_of_the_project_file(sh: Script) -> None:
     assert "pytest>=8" in listed.stdout.splitlines()
 
 
+BESIDE = "-n 3 --dist loadfile"
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ("", "tests/core tests/house"),
-        ("-x -k ranking", "-x -k ranking tests/core tests/house"),
+        ("", f"{BESIDE} tests/core tests/house"),
+        ("-x -k ranking", f"{BESIDE} -x -k ranking tests/core tests/house"),
         ("-x tests/core/signals", "-x tests/core/signals"),
     ],
 )
