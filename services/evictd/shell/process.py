@@ -43,6 +43,12 @@ FINISH_SECONDS = 2.0
 """What a worker has for the batch that it is at. With the link's farewell, at worst beside a broker
 that takes no login, and the journals' last commit this stays below the 8 s of the whole."""
 
+FIRST_LIST_SECONDS = 2.0
+"""Before the machine is looked at, its own last words on the bus are waited for this long.
+
+So those who decide go on where they were. A broker that is not there delays no more than that.
+"""
+
 BEHIND_SECONDS = 1.0
 """A journal that is behind for longer is worth a sentence."""
 
@@ -191,6 +197,8 @@ class _Life:
     async def _guard(self, role: Role, worker: Worker) -> None:
         """A worker that ends before it was asked to ends the process."""
         try:
+            if role is Role.COLLECTOR:
+                await self._first_list()
             await worker.run()
         except Exception as error:
             self._presence.message = f"{role} crashed: {error!r}"
@@ -198,6 +206,11 @@ class _Life:
             raise _plain(error) from error
         if not self._stop.is_set():
             raise Bug(f"the {role} ended by itself; please report it")
+
+    async def _first_list(self) -> None:
+        if self._link is not None:
+            with anyio.move_on_after(FIRST_LIST_SECONDS):
+                await self._link.connected.wait()
 
     async def _await_stop(self, stopping: asyncio.Event | None) -> None:
         if stopping is not None:
