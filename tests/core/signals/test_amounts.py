@@ -5,6 +5,8 @@ from fractions import Fraction
 import pytest
 
 from evictd.core.signals.amounts import drawn_text, exact_text, reading_text, rounded_text
+from evictd.core.signals.threshold_settings import thresholds_of
+from evictd.core.signals.thresholds import value_text
 
 MEMORY, PIDS, STALL = "memory.available", "pid.available", "psi.memory.full.avg10"
 
@@ -49,3 +51,9 @@ def test_a_line_is_told_as_configured_with_what_it_comes_to(
     signal: str, configured: str, amount: int, drawn: str
 ) -> None:
     assert drawn_text(signal, configured, amount) == drawn
+
+
+def test_a_line_keeps_the_text_it_was_configured_with() -> None:
+    """22.4Gi has no whole number of bytes, and nobody wants to read its thousandths."""
+    (line,), _ = thresholds_of({"memory.available": "22.4Gi"}, {}, {}, {}, enforced=())
+    assert value_text(line.value, line.signal) == "22.4Gi"

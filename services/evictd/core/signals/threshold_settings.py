@@ -194,12 +194,12 @@ def share_of(text: str) -> Share | Fault:
 
 
 def amount_of(text: str) -> Amount | Fault:
-    """A quantity of any sign, shown in messages as the kubelet shows it."""
+    """A quantity of any sign; its text stays as it was typed. [contract 3, Pressure: value]"""
     try:
         quantity = quantities.parse(text)
     except quantities.QuantityError:
         return Fault.MALFORMED_QUANTITY
-    return Amount(quantity=quantity.exact, text=quantity.text)
+    return Amount(quantity=quantity.exact, text=text)
 
 
 def flag_map(initial: Mapping[str, str], uses: Sequence[str], separator: str) -> dict[str, str]:
