@@ -63,6 +63,9 @@ def table(found: Situation, explanation: Explanation) -> Iterator[str]:
     if explanation.spared:
         yield "a stop frees no space: only the one whose growth explains the loss is stopped"
     yield ""
+    if not explanation.ranking:
+        yield "nobody is observed"
+        return
     rows: list[tuple[str, ...]] = [("", "POD", "VERDICT", "PRIORITY", "USES", "ASKED FOR")]
     rows += [
         _cells(explanation.signal, place, row) for place, row in enumerate(explanation.ranking, 1)
@@ -72,9 +75,7 @@ def table(found: Situation, explanation: Explanation) -> Iterator[str]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         if 0 < index <= len(explanation.between):
             yield f"{' ' * (widths[0] + 4)}{explanation.between[index - 1]}"
-    if not explanation.ranking:
-        yield "nobody is observed"
-    elif not may_go(explanation.ranking) and not victim(explanation.ranking):
+    if not may_go(explanation.ranking) and not victim(explanation.ranking):
         yield "nobody may go; `evictd rank -o config` prints a block that names candidates"
 
 
