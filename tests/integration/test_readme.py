@@ -18,6 +18,18 @@ README = (ROOT / "README.md").read_text()
 TRY = README[README.index("## See it work") : README.index("With `docker compose up`")]
 COMMANDS = re.findall(r"```sh\n(.*?)```", TRY, re.DOTALL)
 SHOWN = [block.split() for block in re.findall(r"```console\n(.*?)```", TRY, re.DOTALL)]
+ORDER = (
+    "keeps a machine that runs containers alive",
+    "[collector]",
+    "```sh\n./up\n```",
+    "```sh\n./test\n```",
+    "\nmosquitto_sub ",
+    "\nmosquitto_pub ",
+    "docker compose exec ",
+    "## From `observe` to `act`",
+    "## What it will never do",
+)
+"""What it does, a picture, the two commands, a try, the way to act, what never happens."""
 PATIENCE_SECONDS = 30.0
 
 
@@ -88,6 +100,13 @@ def person(tmp_path: Path) -> Iterator[Person]:
     finally:
         evictd.terminate()
         evictd.wait(timeout=PATIENCE_SECONDS)
+
+
+def test_the_readme_tells_one_thing_after_the_other() -> None:
+    """Who stops reading early knows the most important."""
+    places = [README.find(text) for text in ORDER]
+    assert -1 not in places
+    assert places == sorted(places)
 
 
 def test_the_readme_shows_what_happens(person: Person) -> None:
