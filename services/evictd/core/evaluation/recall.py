@@ -22,12 +22,10 @@ def recalled(rules: Rules, watch: Watch, pressure: Pressure) -> Watch:
         return watch
     pairs = _pairs(rules, pressure)
     judged = _judged(pressure)
-    newest = watch.last if watch.last is not None else judged
-    if judged is not None and newest is not None and sequence_of(judged) > sequence_of(newest):
-        newest = judged
+    known = [observation for observation in (watch.last, judged) if observation is not None]
     going_on = msgspec.structs.replace(
         watch,
-        last=newest,
+        last=max(known, key=sequence_of, default=None),
         judged=judged,
         first_observed={
             key_of(threshold): status.first_observed
@@ -99,10 +97,9 @@ def _conditions(
     One that was Unknown counts as True while its last observation lay within the transition period.
     """
     kept = remembered(watch, pressure)
+    if pressure.observed is None:
+        return kept
     for kind, observed in watch.last_observed.items():
-        memory = kept.get(kind)
-        if memory is None or pressure.observed is None:
-            continue
-        recent = elapsed_seconds(observed, pressure.observed) < rules.transition_seconds
-        kept[kind] = msgspec.structs.replace(memory, pressure=memory.pressure or recent)
+        if elapsed_seconds(observed, pressure.observed) < rules.transition_seconds:
+            kept[kind] = msgspec.structs.replace(kept[kind], pressure=True)
     return kept

@@ -11,8 +11,16 @@ from msgspec import Struct
 from evictd.core.effects import Tick
 from evictd.core.evaluation.slope import Trail
 from evictd.core.signals.names import ConditionType
-from evictd.core.signals.thresholds import Threshold, Value, identity, value_text
-from evictd_schemas import Layout, Moment, Observation, OrderStatus, Pressure, ThresholdStatus
+from evictd.core.signals.thresholds import Part, Threshold, Value, identity, value_text
+from evictd_schemas import (
+    Layout,
+    Moment,
+    Observation,
+    OrderStatus,
+    Pressure,
+    Term,
+    ThresholdStatus,
+)
 
 
 class ConditionMemory(Struct, frozen=True, kw_only=True):
@@ -97,7 +105,14 @@ def matches(threshold: Threshold, status: ThresholdStatus) -> bool:
         and threshold.grace_seconds == status.grace_period_seconds
         and threshold.name == status.name
         and value_text(threshold.value, threshold.signal) == status.value
+        and _same_parts(threshold.all_of, status.all_of)
+        and _same_parts(threshold.any_of, status.any_of)
     )
+
+
+def _same_parts(parts: tuple[Part, ...], terms: tuple[Term, ...] | None) -> bool:
+    configured = [(part.signal, value_text(part.value, part.signal)) for part in parts]
+    return configured == [(term.signal, term.value) for term in terms or ()]
 
 
 def reclaim_text(threshold: Threshold) -> str | None:
