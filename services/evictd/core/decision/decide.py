@@ -7,7 +7,7 @@ from typing import assert_never
 
 from msgspec import structs
 
-from evictd.core.decision import loops, occurrences, passes, reclaim, report, restore
+from evictd.core.decision import consent, loops, occurrences, passes, reclaim, report, restore
 from evictd.core.decision.candidates import Verdict
 from evictd.core.decision.inputs import (
     Answered,
@@ -86,10 +86,13 @@ def _judged(rules: Rules, plan: Plan, given: Judged, now: Now) -> Step:
     layout = _layout(plan, given)
     if given.listed or layout is None or order_of(given.pressure) <= plan.handled:
         return plan, ()
-    plan = structs.replace(plan, handled=order_of(given.pressure), layout=layout)
+    is_first_act = _first_act(rules, plan)
+    told_to_act, rules = rules.mode is Mode.ACT, consent.in_force(rules, plan, given)
+    handled = order_of(given.pressure)
+    plan = structs.replace(plan, handled=handled, layout=layout, told_to_act=told_to_act)
     plan, kept = keep(rules, plan, given, layout, now)
     under_way = plan.reclaiming
-    if _first_act(rules, plan):
+    if is_first_act:
         plan = _warned(rules, plan, given, now)
     if under_way is None:
         scene = _scene(rules, plan, given, layout, now)
@@ -122,7 +125,7 @@ def _first_act(rules: Rules, plan: Plan) -> bool:
 
     [design, profile host: lines]
     """
-    if not rules.profile.warns_before_first_act or rules.mode is not Mode.ACT:
+    if not rules.profile.warns_before_first_act or rules.mode is not Mode.ACT or plan.told_to_act:
         return False
     return plan.decision is None or plan.decision.mode != Mode.ACT
 

@@ -112,7 +112,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     of the request whose end has been dealt with. `writing`: who writes how much, where that
     decides. `relieved`: disk signal to the one workload that was stopped for this crossing.
     `history`: when workloads were evicted, by name. `warned`: signal that was short already when
-    acting began to the boot time from which it is acted on. `returns`: what is down because of us.
+    acting began to the boot time from which it is acted on. `told_to_act`: the owner said so when a
+    Pressure was judged last. `returns`: what is down because of us.
     """
 
     judged: dict[str, datetime] = {}
@@ -133,6 +134,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     relieved: dict[str, PodReference] = {}
     history: dict[str, tuple[float, ...]] = {}
     warned: dict[str, float] = {}
+    told_to_act: bool = False
     returns: Returns = Returns()
     decision: Decision | None = None
 

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from msgspec import structs
 
+from evictd.core.decision.consent import held_text
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.plan import Plan
 from evictd.core.decision.shortage import hard
@@ -59,7 +60,7 @@ def decided(
         action=action,
         signal=signal,
         hard=is_hard,
-        reason=reason + views_text(rules, given, signal),
+        reason=reason + held_text(rules, plan) + views_text(rules, given, signal),
         ranking=tuple(ranking[:ROWS_MAX]),
         ranking_total=len(ranking),
         eviction_requests=tuple(own.name for own in plan.own if not own.withdrawn),
