@@ -131,6 +131,22 @@ def test_a_topic_is_built_in_one_place_only(path: Path) -> None:
         assert not built, f"{short(path)} builds a topic: use evictd_schemas.topics"
 
 
+def name_comparisons(module: ast.Module) -> list[str]:
+    """Comparisons of something called profile with a name of one."""
+    return [
+        ast.unparse(node)
+        for node in ast.walk(module)
+        if isinstance(node, ast.Compare)
+        and "profile" in ast.unparse(node.left)
+        and any(isinstance(side, ast.Constant) and side.value for side in node.comparators)
+    ]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=short)
+def test_a_profile_is_a_value_and_nothing_compares_its_name(path: Path) -> None:
+    assert not name_comparisons(tree(path))
+
+
 @pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=short)
 def test_no_failure_is_swallowed(path: Path) -> None:
     for node in ast.walk(tree(path)):

@@ -17,7 +17,8 @@ from evictd.shell.configuration import (
     rules_of,
     served_patterns,
 )
-from evictd.shell.configuration.defaults import HOST_DEFAULTS, KUBELET_DEFAULTS, state_folder
+from evictd.shell.configuration.defaults import state_folder
+from evictd.shell.configuration.profiles import HOST_DEFAULTS, KUBELET_DEFAULTS
 from evictd_schemas import configuration as structs
 from evictd_schemas.configuration import Configuration
 

@@ -16,7 +16,7 @@ from msgspec import structs
 from evictd.core import rules
 from evictd.core.rules import HOST, KUBELET, Profile
 from evictd.core.signals.thresholds import Part, Threshold
-from evictd.shell.configuration.lines import HOST_HARD, HOST_SOFT, KUBELET_HARD
+from evictd.shell.configuration.profiles import HOST_HARD, HOST_SOFT, KUBELET_HARD
 
 PAGE = Path(__file__).parents[2] / "docs" / "profiles.md"
 HEAD = """\

@@ -14,6 +14,7 @@ from evictd.shell.configuration.defaults import complete
 from evictd.shell.configuration.lines import default_texts, lines_of, seconds_of, texts
 from evictd.shell.configuration.patterns import shadowed
 from evictd.shell.configuration.problems import Note
+from evictd.shell.configuration.profiles import profile_of
 from evictd_schemas.configuration import Configuration, NodeSettings
 
 SHORT_SECONDS = 10.0
@@ -145,7 +146,7 @@ def _of_others(settings: NodeSettings) -> Iterator[Note]:
             if signal in DERIVED:
                 text = "is taken from nodefs or imagefs on nearly every machine, whatever is given"
                 yield (name, signal), text
-            elif settings.profile == "kubelet" and signal not in KUBELET_SIGNALS:
+            elif signal not in KUBELET_SIGNALS and not profile_of(settings).own_signals:
                 yield (name, signal), "is a signal of evictd's own; a kubelet would not start"
 
 

@@ -18,6 +18,7 @@ from evictd.shell.configuration.lines import (
     seconds_of,
 )
 from evictd.shell.configuration.problems import KeyPath, Note, Place, Problem, meant
+from evictd.shell.configuration.profiles import profile_of
 from evictd_schemas.configuration import Configuration, NodeSettings
 from evictd_schemas.sources import Sources
 from evictd_schemas.topics import segment_problem
@@ -166,10 +167,11 @@ def _node(settings: NodeSettings) -> Iterator[Note]:
 
 
 def _figures(settings: NodeSettings) -> Iterator[Note]:
-    is_kubelet = settings.profile == "kubelet"
-    maximum = settings.eviction_max_pod_grace_period
-    if is_kubelet and maximum is not None and maximum < 0:
-        yield ("evictionMaxPodGracePeriod",), "must not be negative in profile kubelet"
+    profile = profile_of(settings)
+    maximum = settings.eviction_max_pod_grace_period or 0
+    if maximum < 0 and not profile.switches.negative_soft_cap_is_own:
+        text = f"must not be negative in profile {profile.defaults.profile}"
+        yield ("evictionMaxPodGracePeriod",), text
     if (settings.eviction_hard_grace_period or 0) < 0:
         yield ("evictionHardGracePeriod",), "must not be negative"
     if (settings.settle_seconds or 0) < 0:

@@ -7,8 +7,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from evictd.core.orders import HOST_RECLAIM_STEPS
-from evictd.core.rules import HOST, KUBELET, Candidates, Mode, Profile, Rules
+from evictd.core.rules import Candidates, Mode, Profile, Rules
 from evictd.shell.configuration import budgets
 from evictd.shell.configuration.defaults import (
     DEMONSTRATION,
@@ -17,6 +16,7 @@ from evictd.shell.configuration.defaults import (
     over,
 )
 from evictd.shell.configuration.lines import lines_of, seconds_of
+from evictd.shell.configuration.profiles import profile_of
 from evictd_schemas.configuration import Configuration, NodeOverride, NodeSettings
 
 TRANSITION_SECONDS = 300.0
@@ -89,7 +89,7 @@ def rules_of(configuration: Configuration, node: str) -> Rules:
         transition_seconds=_transition_seconds(settings),
         maximum_pod_grace_seconds=settings.eviction_max_pod_grace_period or 0,
         local_storage_capacity_isolation=settings.local_storage_capacity_isolation is not False,
-        reclaim_steps=None if settings.profile == "kubelet" else HOST_RECLAIM_STEPS,
+        reclaim_steps=profile_of(settings).reclaim_steps,
         hard_requesters=settings.hard_requesters or (),
         budgets=budgets.compiled(configuration),
     )
@@ -97,9 +97,8 @@ def rules_of(configuration: Configuration, node: str) -> Rules:
 
 def _profile(settings: NodeSettings) -> Profile:
     """The profile with the switches that have a key of their own."""
-    profile = KUBELET if settings.profile == "kubelet" else HOST
     return msgspec.structs.replace(
-        profile,
+        profile_of(settings).switches,
         hard_grace_seconds=settings.eviction_hard_grace_period or 0,
         settle_seconds=settings.settle_seconds or 0.0,
     )

@@ -1,47 +1,16 @@
-"""What holds where nothing is given: one value a key and profile. [design, two profiles]
-
-The hard and soft lines are in `lines`, because those of profile host are more than a signal each.
-"""
+"""What holds where nothing is given: an upper layer's keys before a lower one's, and the profile's
+last."""
 
 import os
 from pathlib import Path
 
-from msgspec import structs
-
-from evictd.core.protocol.vocabulary import PRESSURE_REQUESTERS
-from evictd.core.rules import HOST, KUBELET
+from evictd.shell.configuration.profiles import profile_of
 from evictd_schemas.configuration import NodeSettings
 
 OWNED = "owned"
 """The broker that evictd starts itself."""
 DEMONSTRATION = ("demo-*",)
 """Served without being asked on a loopback broker. [contract 2]"""
-OWN_GRACE = -1
-"""A maximum soft grace that leaves a workload its own."""
-
-HOST_DEFAULTS = NodeSettings(
-    mode="observe",
-    profile="host",
-    candidates="labelled",
-    eviction_pressure_transition_period="5m0s",
-    eviction_max_pod_grace_period=OWN_GRACE,
-    eviction_hard_grace_period=HOST.hard_grace_seconds,
-    settle_seconds=HOST.settle_seconds,
-    merge_default_eviction_settings=False,
-    enforce_node_allocatable=(),
-    local_storage_capacity_isolation=True,
-    hard_requesters=PRESSURE_REQUESTERS,
-)
-KUBELET_DEFAULTS = structs.replace(
-    HOST_DEFAULTS,
-    profile="kubelet",
-    candidates="all",
-    eviction_max_pod_grace_period=0,
-    eviction_hard_grace_period=KUBELET.hard_grace_seconds,
-    settle_seconds=KUBELET.settle_seconds,
-    enforce_node_allocatable=("pods",),
-)
-"""[kubelet-eviction 3.1]"""
 
 
 def over(upper: NodeSettings | None, lower: NodeSettings) -> NodeSettings:
@@ -55,7 +24,7 @@ def over(upper: NodeSettings | None, lower: NodeSettings) -> NodeSettings:
 
 def complete(settings: NodeSettings) -> NodeSettings:
     """Settings in which only the lines may be absent."""
-    return over(settings, KUBELET_DEFAULTS if settings.profile == "kubelet" else HOST_DEFAULTS)
+    return over(settings, profile_of(settings).defaults)
 
 
 SYSTEM_STATE = Path("/var/lib/evictd")

@@ -1,4 +1,4 @@
-"""The lines of the two profiles, and the five maps of a configuration as thresholds."""
+"""The five maps of a configuration, and the lines of its profile, as thresholds."""
 
 import re
 from collections.abc import Mapping
@@ -7,79 +7,12 @@ from dataclasses import dataclass
 import msgspec
 
 from evictd.core.signals import durations, quantities
-from evictd.core.signals.names import (
-    MEMORY_AVAILABLE,
-    NODEFS_AVAILABLE,
-    NODEFS_INODES_FREE,
-    PID_AVAILABLE,
-    PSI_MEMORY_FULL,
-    SWAP_AVAILABLE,
-)
-from evictd.core.signals.threshold_settings import Fault, line_of, thresholds_of
-from evictd.core.signals.thresholds import Part, Threshold, Value
+from evictd.core.signals.threshold_settings import Fault, thresholds_of
+from evictd.core.signals.thresholds import Threshold
 from evictd.shell.configuration.defaults import complete
 from evictd.shell.configuration.problems import KeyPath
+from evictd.shell.configuration.profiles import profile_of
 from evictd_schemas.configuration import NodeSettings, Signals
-
-KUBELET_HARD: Mapping[str, str] = {
-    "memory.available": "100Mi",
-    "nodefs.available": "10%",
-    "nodefs.inodesFree": "5%",
-    "imagefs.available": "15%",
-    "imagefs.inodesFree": "5%",
-}
-"""[kubelet-eviction 3.1]"""
-
-STALL_SECONDS = 10.0
-"""A stall that lasts this long ends by itself only rarely."""
-SOFT_SECONDS = 30.0
-"""Long enough for a build or a page load to pass."""
-
-
-def line(text: str) -> Value:
-    """A value that is written in this file."""
-    value = line_of(text)
-    assert value is not None and not isinstance(value, Fault)  # noqa: S101, PT018 - constants
-    return value
-
-
-HOST_HARD: tuple[Threshold, ...] = (
-    Threshold(
-        name="memory is nearly gone",
-        signal=MEMORY_AVAILABLE,
-        value=line("max(5%,100Mi)"),
-        any_of=(
-            Part(signal=SWAP_AVAILABLE, value=line("10%"), met_when_absent=True),
-            Part(signal=PSI_MEMORY_FULL, value=line("80%")),
-        ),
-    ),
-    Threshold(
-        name="work stalls for memory",
-        signal=PSI_MEMORY_FULL,
-        value=line("60%"),
-        any_of=(
-            Part(signal=MEMORY_AVAILABLE, value=line("20%")),
-            Part(signal=SWAP_AVAILABLE, value=line("10%")),
-        ),
-        sustained_seconds=STALL_SECONDS,
-    ),
-    Threshold(
-        signal=NODEFS_AVAILABLE,
-        value=line("min(10%,20Gi)"),
-    ),
-    Threshold(signal=NODEFS_INODES_FREE, value=line("5%")),
-    Threshold(signal=PID_AVAILABLE, value=line("5%")),
-)
-"""A stall of 40 per cent leaves 60 available. [design, two profiles: lines]"""
-HOST_SOFT: tuple[Threshold, ...] = (
-    Threshold(
-        name="memory gets short and work stalls",
-        signal=MEMORY_AVAILABLE,
-        value=line("10%"),
-        all_of=(Part(signal=PSI_MEMORY_FULL, value=line("90%")),),
-        grace_seconds=SOFT_SECONDS,
-    ),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,20 +25,20 @@ class Lines:
 
 def lines_of(settings: NodeSettings) -> Lines:
     """The thresholds of one node: what is given, and the profile's own where nothing is."""
-    is_kubelet = settings.profile == "kubelet"
+    profile = profile_of(settings)
     hard = texts(settings.eviction_hard)
-    if is_kubelet and takes_defaults(settings):
-        hard = {**KUBELET_HARD, **hard}
+    if takes_defaults(settings):
+        hard = {**profile.named_hard, **hard}
     given, problems = thresholds_of(
         hard,
         texts(settings.eviction_soft),
         texts(settings.eviction_soft_grace_period),
         texts(settings.eviction_minimum_reclaim),
         enforced=complete(settings).enforce_node_allocatable or (),
-        expressions=not is_kubelet,
+        expressions=profile.expressions,
     )
     return Lines(
-        thresholds=given if is_kubelet else (*given, *_host_lines(settings)),
+        thresholds=(*given, *_own_lines(settings)),
         problems=tuple(
             ((name, signal), sentence(problem.code, _text(settings, name, signal)))
             for problem in problems
@@ -116,9 +49,9 @@ def lines_of(settings: NodeSettings) -> Lines:
 
 def default_texts(settings: NodeSettings) -> Mapping[str, str]:
     """The profile's own hard lines as signal and text, for people."""
-    if settings.profile == "kubelet":
-        return KUBELET_HARD
-    return {threshold.signal: threshold.value.text for threshold in HOST_HARD}
+    profile = profile_of(settings)
+    own = {threshold.signal: threshold.value.text for threshold in profile.hard}
+    return {**profile.named_hard, **own}
 
 
 def texts(signals: Signals | None) -> dict[str, str]:
@@ -187,11 +120,12 @@ def takes_defaults(settings: NodeSettings) -> bool:
     return settings.eviction_hard is None or settings.merge_default_eviction_settings is True
 
 
-def _host_lines(settings: NodeSettings) -> tuple[Threshold, ...]:
+def _own_lines(settings: NodeSettings) -> tuple[Threshold, ...]:
     """The profile's own lines for what is not given."""
+    profile = profile_of(settings)
     named = texts(settings.eviction_hard)
-    hard = HOST_HARD if takes_defaults(settings) else ()
-    soft = HOST_SOFT if settings.eviction_soft is None else ()
+    hard = profile.hard if takes_defaults(settings) else ()
+    soft = profile.soft if settings.eviction_soft is None else ()
     return (*(item for item in hard if item.signal not in named), *soft)
 
 
