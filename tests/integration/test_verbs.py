@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -133,7 +134,7 @@ def test_a_request_is_followed_to_the_end_and_remembered(person: Person) -> None
     with person.meanwhile("request", f"shop/{person.name}", *asking) as process:
         until("the Eviction is there", lambda: person.site.ear.now(person.eviction))
         shown = person.types("describe", "eviction", f"pod-1-{person.name}")
-        assert "Reason:       moving house" in shown.stdout
+        assert re.search(r"^Reason: +moving house$", shown.stdout, re.MULTILINE)
         assert "imperative-eviction.k8s.io/evictor" in shown.stdout
         topics = [row["topic"] for row in person.reads("get", "requests")]
         assert person.request in topics
