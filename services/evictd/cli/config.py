@@ -10,6 +10,7 @@ import msgspec
 from evictd.cli.figures import Figures, figures
 from evictd.cli.machine import home_node
 from evictd.cli.options import config_option, loaded, warn
+from evictd.cli.proposal import propose
 from evictd.cli.tables import NOTHING, aligned
 from evictd.core.errors import InputError
 from evictd.core.rules import Rules
@@ -43,6 +44,7 @@ def check(file: Path | None, argument: Path | None, node: str | None, *, kubelet
     if node is None:
         here = figures(found.configuration, this_node(found.configuration), with_workloads=True)
         warn(cautions_here(found, here.observation))
+        propose(found.configuration, here.observation)
         click.echo("\n".join(on_this_machine(found, here)))
 
 

@@ -10,8 +10,9 @@ from evictd.cli.broker import address_of
 from evictd.cli.figures import figures
 from evictd.cli.last_configuration import remember
 from evictd.cli.options import loaded, process_options, warn
+from evictd.cli.proposal import awaits_candidates, propose
 from evictd.shell.broker import OwnedBroker
-from evictd.shell.configuration import cautions_here, is_owned, owned_port
+from evictd.shell.configuration import cautions_here, is_owned, owned_port, rules_of
 
 
 @click.command("up")
@@ -23,8 +24,10 @@ def command(file: Path | None, broker: str | None, node: str | None) -> None:
     """
     found = loaded(file, broker=broker, node=node)
     everything = assembly(found.configuration)
-    here = figures(found.configuration, everything.node, with_workloads=False)
+    rules = rules_of(found.configuration, everything.node)
+    here = figures(found.configuration, everything.node, with_workloads=awaits_candidates(rules))
     warn(cautions_here(found, here.observation))
+    propose(found.configuration, here.observation)
     remember(folder_of_state(found.configuration), file)
     asyncio.run(up(everything))
 

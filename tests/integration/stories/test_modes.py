@@ -94,6 +94,26 @@ def test_a_machine_that_runs_short_tells_who_would_go(
         assert joined.ear.events(HOME, "Evicted") == []
 
 
+def test_a_machine_told_to_act_where_nobody_is_named_only_observes_and_says_what_to_paste(
+    joined: Site, machine: Kernel, acting: Callable[[], dict[str, Any]]
+) -> None:
+    """The block names who runs here, and with it in the configuration it acts."""
+    joined.settings = acting() | {"profile": "host"}
+    greedy = machine.start("greedy")
+    with joined.running("up"):
+        until("it looks", lambda: (joined.ear.now(f"{ROOT}/observation") or {}).get("pods"))
+        greedy.uses(900)
+        until("it is short", lambda: joined.ear.events(HOME, "NothingLeftToEvict"))
+        decision = joined.ear.now(f"{ROOT}/decision")
+        assert decision["mode"] == "observe"
+        assert "`evictd rank -o config` prints a block to paste" in decision["reason"]
+        assert joined.ear.events(HOME, "EvictionRequested") == []
+        assert greedy.lives
+    told = joined.log("up")
+    assert "\nworkloads:\n" in told
+    assert f'"{PARENT}/greedy":' in told
+
+
 def failed_reason(site: Site) -> str | None:
     """Why the request came to nothing."""
     status = site.ear.now(f"{REQUEST}/status") or {"conditions": []}
