@@ -97,7 +97,7 @@ def foreseen(
     What else that line asks for is taken as it is now.
     """
     fall = fall_per_second(samples)
-    if soft.hard or rest_seconds <= 0 or fall is None or soft.signal not in readings:
+    if soft.hard or fall is None:
         return None
     reading = readings[soft.signal]
     coming = (
