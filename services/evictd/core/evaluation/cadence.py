@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from evictd.core.evaluation.watch import Watch
 from evictd.core.moments import elapsed_seconds, moment
-from evictd_schemas import Moment, Observation, ThresholdStatus
+from evictd_schemas import Moment, Number, Observation, ThresholdStatus
 
 SOONEST_SECONDS = 0.25
 """A look takes some milliseconds; more than four in a second would cost what it is to save."""
@@ -44,9 +44,9 @@ def _wishes(watch: Watch, status: ThresholdStatus, now: Moment) -> Iterator[floa
     distance = status.available - status.quantity
     if 0 <= status.available < status.quantity * NEAR_RATIO:
         yield PATIENT_SECONDS
-    fallen, seconds = _fall(watch, status, now)
-    if fallen > 0 and seconds > 0:
-        yield max(SOONEST_SECONDS, distance * seconds / fallen / LOOKS_TO_LINE)
+    fall = _fall_per_second(watch, status.signal, status.available, now)
+    if fall is not None:
+        yield distance / fall / LOOKS_TO_LINE
 
 
 def _while_met(status: ThresholdStatus, now: Moment) -> float:
@@ -61,12 +61,10 @@ def _while_met(status: ThresholdStatus, now: Moment) -> float:
     return SOONEST_SECONDS if urgent else PATIENT_SECONDS
 
 
-def _fall(watch: Watch, status: ThresholdStatus, now: Moment) -> tuple[float, float]:
-    """By how much the signal fell since the last pass, and in how many seconds."""
-    if watch.judged is None or status.available is None:
-        return 0.0, 0.0
-    last = watch.judged.signals.get(status.signal)
-    if last is None:
-        return 0.0, 0.0
+def _fall_per_second(watch: Watch, signal: str, available: Number, now: Moment) -> float | None:
+    """How fast the signal fell since the last pass; None where it did not, or nobody can tell."""
+    last = None if watch.judged is None else watch.judged.signals.get(signal)
+    if watch.judged is None or last is None or last.available <= available:
+        return None
     seconds = elapsed_seconds(moment(watch.judged), now)
-    return float(last.available - status.available), seconds
+    return float(last.available - available) / seconds if seconds > 0 else None

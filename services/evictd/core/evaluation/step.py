@@ -19,7 +19,7 @@ from evictd.core.evaluation.report import (
     stale_pressure,
 )
 from evictd.core.evaluation.watch import Given, Gone, Observed, Recalled, Reclaimed, Watch
-from evictd.core.moments import Now, moment, same_boot
+from evictd.core.moments import Now, later_in_boot, moment
 from evictd.core.observations import GAP_INTERVALS, sequence_of
 from evictd.core.orders import OrderState
 from evictd.core.rules import Rules
@@ -154,9 +154,8 @@ def _is_recheck(rules: Rules, watch: Watch, observation: Observation) -> bool:
 
 
 def _earlier(one: Moment, other: Moment) -> bool:
-    if same_boot(one, other):
-        return (one.uptime_seconds or 0) < (other.uptime_seconds or 0)
-    return one.time < other.time
+    later = later_in_boot(one, other)
+    return one.time < other.time if later is None else later
 
 
 def _ticked(watch: Watch, now: Now) -> tuple[Watch, Asked]:
@@ -197,7 +196,8 @@ def _wake_boot_seconds(watch: Watch, now: Now) -> float:
     stale_boot_seconds = _stale_boot_seconds(watch)
     if stale_boot_seconds is not None and not watch.stale:
         return stale_boot_seconds
-    silent_boot_seconds = (watch.received_boot_seconds or now.boot_seconds) + SILENT_SECONDS
+    received = watch.received_boot_seconds
+    silent_boot_seconds = (now.boot_seconds if received is None else received) + SILENT_SECONDS
     if silent_boot_seconds > now.boot_seconds:
         return silent_boot_seconds
     return now.boot_seconds + SILENT_SECONDS
