@@ -30,7 +30,7 @@ def recalled(rules: Rules, watch: Watch, pressure: Pressure) -> Watch:
         first_observed={
             key_of(threshold): status.first_observed
             for threshold, status in pairs
-            if status.met and status.first_observed is not None
+            if status.first_observed is not None
         },
         last_observed=_last_observed(pressure),
         unresolved=tuple(key_of(threshold) for threshold, status in pairs if status.due),

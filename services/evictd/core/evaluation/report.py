@@ -18,7 +18,7 @@ from evictd.core.moments import Now, moment
 from evictd.core.observations import sequence_of
 from evictd.core.rules import Rules
 from evictd.core.signals.amounts import reading_text
-from evictd.core.signals.names import SIGNALS, ConditionType, condition_of
+from evictd.core.signals.names import ConditionType, condition_of
 from evictd.core.signals.quantities import round_away
 from evictd.core.signals.thresholds import (
     Judge,
@@ -193,7 +193,7 @@ def _verdict(
     insufficient, sufficient = REASONS[kind]
     if kind in judgement.reported:
         return TRUE, insufficient, _met_sentence(judgement, statuses, kind) or _lingering(rules)
-    seen = any(signal in SIGNALS and condition_of(signal) is kind for signal in judgement.readings)
+    seen = any(condition_of(signal) is kind for signal in judgement.readings)
     return (FALSE, sufficient, "") if seen else (UNKNOWN, NO_OBSERVATION, "")
 
 
