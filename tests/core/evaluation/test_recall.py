@@ -219,3 +219,23 @@ def test_silence_counts_from_what_was_heard_and_not_from_a_later_word() -> None:
     assert before is not None
     node.feed(Recalled(pressure=before))
     assert node.asked == (WakeAt(boot_seconds=heard_seconds + SILENT_SECONDS),)
+
+
+def test_a_grace_that_is_over_stays_over_when_a_restart_follows_a_recheck() -> None:
+    """The re-check changes no first-observed time, and the message carries it on.
+
+    [kubelet-eviction 4: 17, 7] [contract 3, Pressure]
+    """
+    outcomes = []
+    for restarts in (False, True):
+        node = Node(line(NODEFS, 1, 60, reclaim_gi=1))
+        node.observe(nodefs=0.5)
+        node.observe(60, nodefs=0.5)
+        node.reclaimed()
+        checked = node.observe(2, nodefs=1.5)
+        assert not only(checked).met
+        if restarts:
+            restarted(node, checked)
+        status = only(node.observe(2, nodefs=1.5))
+        outcomes.append((status.met, status.due))
+    assert outcomes == [(True, True)] * 2

@@ -261,7 +261,7 @@ def _status(rules: Rules, judgement: Judgement, threshold: Threshold) -> Thresho
         met_with_minimum_reclaim=key in judgement.met_with_reclaim,
         due=due,
         fresh=due and threshold.signal in judgement.fresh_signals,
-        first_observed=judgement.first_observed.get(key) if key in judgement.met else None,
+        first_observed=judgement.first_observed.get(key),
         name=threshold.name,
         all_of=_terms(measure, threshold.all_of, judgement),
         any_of=_terms(measure, threshold.any_of, judgement),
