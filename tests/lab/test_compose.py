@@ -7,17 +7,23 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+if (root := str(Path(__file__).parents[2])) not in sys.path:
+    sys.path.insert(0, root)
+
+from tests.lab.hand import NODE, OTHERS, POD_UID, observation
 
 ROOT = Path(__file__).parents[2]
 FULL = ("docker-compose.yml",)
@@ -31,9 +37,7 @@ ENGINE_FAULT = "failed to create shim task"
 # An engine under load rarely loses a network namespace while it starts a container; a user types
 # `up` again, and so does the test, once.
 TOPICS = "evictd/v1"
-NODE = "demo-7"
 RESPONDER = "imperative-eviction.k8s.io/evictor"
-POD_UID = "0d9f6a52-3a52-4f0e-9a43-1c8f6f2f2a11"
 
 # Containers of five workers start on two cores; making images is the fixtures' time.
 pytestmark = pytest.mark.timeout(180, func_only=True)
@@ -138,6 +142,31 @@ class System:
         heard = self.attempt(*self.command, *command)
         return dict(json.loads(heard.stdout)) if heard.stdout.strip() else None
 
+    @contextmanager
+    def hearing(self, folder: Path) -> Iterator[Callable[[], list[str]]]:
+        """Gives the Reasons of the node's events so far. Workers' retained states come with the
+        same subscription, so that hearing them is being subscribed."""
+        heard = folder / "topics"
+        topics = ("-t", f"{TOPICS}/{NODE}/events/#", "-t", f"{TOPICS}/+/workers/#")
+        with heard.open("wb") as output:
+            listener = subprocess.Popen(
+                [*self.command, "exec", "-T", "bus", "mosquitto_sub", "-F", "%t", *topics],
+                env={**self.engine.environment, **self.variables},
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+            )
+        try:
+            self.until("somebody listens", lambda: "/workers/" in heard.read_text())
+            yield lambda: [
+                topic.rpartition("/")[2]
+                for topic in heard.read_text().splitlines()
+                if "/events/" in topic
+            ]
+        finally:
+            listener.kill()
+            listener.wait()
+
     def attempt(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run a program that may fail."""
         return subprocess.run(
@@ -222,16 +251,29 @@ def test_everything_comes_up_and_is_healthy(
 
 @pytest.mark.parametrize("files", [FULL, SMALL], ids=" with ".join)
 def test_a_hand_published_observation_becomes_an_eviction(
-    system: System, files: tuple[str, ...]
+    system: System, files: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Pressure, decision, request, Eviction: all from one line typed by a person."""
-    with replace(system, files=files).up() as running:
-        running.publish(f"{TOPICS}/{NODE}/observation", _observation())
-        running.until("memory is short", lambda: _condition(running) == "True")
-        running.until("a victim is named", lambda: _decision(running).get("action") == "Evict")
+    """Pressure, decision, request, Eviction, and its end when the victim is not observed any more:
+    all from two lines typed by a person."""
+    with replace(system, files=files).up() as running, running.hearing(tmp_path) as reasons:
+        running.publish(f"{TOPICS}/{NODE}/observation", observation())
+        running.until("a responder has its turn", lambda: "ResponderActive" in reasons())
+        assert _condition(running) == "True"
+        ranking = _decision(running)["ranking"]
+        order = [(row["pod"]["name"], row["verdict"]) for row in ranking]
+        assert order == [("db", "Critical"), ("web", "Victim"), ("cache", "Candidate")]
         request = f"{TOPICS}/{NODE}/evictionrequests/evictd.io/node-pressure/shop/+"
-        running.until("the request is out", lambda: running.retained(request))
-        running.until("the default responder is asked", lambda: _active(running) == RESPONDER)
+        asked = running.retained(request)
+        assert asked is not None
+        assert asked["spec"]["target"]["pod"] == {"name": "web", "uid": POD_UID}
+        assert _active(running) == RESPONDER
+        assert "Evicted" not in reasons()
+        running.publish(f"{TOPICS}/{NODE}/observation", observation(*OTHERS, mebibytes=912))
+        running.until("it is over", lambda: "Evicted" in reasons())
+        told = Counter(reasons())
+        once = ("EvictionThresholdMet", "EvictionRequested", "ResponderActive", "Evicted")
+        assert [told[reason] for reason in once] == [1, 1, 1, 1]
+        assert _condition(running) == "True", "it stays for the transition period"
 
 
 @pytest.mark.parametrize("files", [FULL, SMALL], ids=" with ".join)
@@ -240,7 +282,7 @@ def test_people_read_and_ask_in_a_container_of_their_own(
 ) -> None:
     """With the operator's login; in a worker's container with that of the worker, to read only."""
     with replace(system, files=files).up() as running:
-        running.publish(f"{TOPICS}/{NODE}/observation", _observation())
+        running.publish(f"{TOPICS}/{NODE}/observation", observation())
         running.until("memory is short", lambda: _condition(running) == "True")
         person = ("run", "--rm", "-T", "cli")
         assert NODE in running.compose(*person, "get", "nodes", "-o", "name").split()
@@ -251,7 +293,7 @@ def test_people_read_and_ask_in_a_container_of_their_own(
         worker = "evictd" if files == SMALL else "controller"
         inside = ("exec", "-T", worker, "evictd")
         assert NODE in running.compose(*inside, "get", "nodes", "-o", "name").split()
-        gone = {**_observation(), "pods": []}
+        gone = {**observation(), "pods": []}
         running.publish(f"{TOPICS}/{NODE}/observation", gone)
         running.until("it is told", lambda: "web" in running.compose(*inside, "history"))
 
@@ -321,22 +363,6 @@ def _acting(system: System, folder: Path) -> str:
 
 def _state(system: System, name: str) -> str:
     return str(system.engine.docker("inspect", "--format={{.State.Status}}", name)).strip()
-
-
-def _observation() -> dict[str, Any]:
-    web = {
-        "namespace": "shop",
-        "name": "web",
-        "uid": POD_UID,
-        "requests": {"memory": 268435456},
-        "stats": {"memory": {"workingSetBytes": 536870912}},
-    }
-    return {
-        "node": NODE,
-        "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "signals": {"memory.available": {"available": 402653184, "capacity": 4294967296}},
-        "pods": [web],
-    }
 
 
 def _condition(system: System) -> str | None:
