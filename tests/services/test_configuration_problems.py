@@ -116,6 +116,17 @@ ERRORS = {
         "f:1:34: evictionHard.memory.available: 'much' is no quantity; "
         "one is written like 500Mi or 2G"
     ),
+    "evictionHard: {memory.available: off}": (
+        "f:1:34: evictionHard.memory.available: 'off' is no quantity; 0% switches the signal off"
+    ),
+    "evictionHard: {memory.available: {enabled: false}}": (
+        "f:1:34: evictionHard.memory.available: keys with values where one value should be; "
+        "0% switches the signal off"
+    ),
+    "evictionMinimumReclaim: {memory.available: {enabled: false}}": (
+        "f:1:44: evictionMinimumReclaim.memory.available: keys with values where one value "
+        "should be"
+    ),
     "evictionHard: {memory.available: 101%}": (
         "f:1:34: evictionHard.memory.available: '101%' is more than all there is; "
         "a percentage is of the capacity"

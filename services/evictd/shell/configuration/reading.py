@@ -23,6 +23,8 @@ TRUTHS = {"true": True, "True": True, "TRUE": True, "false": False, "False": Fal
 """The only spellings of YAML 1.2."""
 OLD_TRUTHS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 """What YAML 1.1 took for them as well."""
+LINES = ("evictionHard", "evictionSoft")
+"""The sections whose values are lines. [field case B11: `enabled: false`]"""
 
 
 @dataclass
@@ -107,7 +109,9 @@ class Reading:
 
     def _wrong_shape(self, node: Node, path: KeyPath, wanted: str) -> Any:
         found = {Scalar: "one value", Mapping: "keys with values", Items: "a list"}[type(node)]
-        return self.complain(node.place, path, f"{found} where {wanted} should be")
+        is_line = len(path) > 1 and path[-2] in LINES
+        remedy = "; 0% switches the signal off" if is_line else ""
+        return self.complain(node.place, path, f"{found} where {wanted} should be{remedy}")
 
     def _unique(self, node: Mapping, path: KeyPath) -> Iterator[tuple[Scalar, Node]]:
         first: dict[str, Place] = {}
