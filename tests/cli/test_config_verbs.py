@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from evictd.cli.assembly import Assembly
+from evictd.cli.assembly import ROLES, Assembly
 from evictd.cli.figures import figures
 from evictd.core.errors import InputError
-from evictd.shell.configuration import cautions_here, load_text
+from evictd.shell.configuration import ConfigurationError, cautions_here, load_text
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.export import documents
 
@@ -152,6 +152,20 @@ def test_the_values_in_force_are_shown_with_their_origin(evictd_process: Process
     assert shown["brokerPassword: (not shown)"] == "environment EVICTD_BROKERPASSWORD"
     assert shown["broker: owned"] == "default"
     assert "correct horse" not in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("command", [("up",), *(("run", role.value) for role in ROLES)])
+def test_whatever_starts_workers_takes_the_same_three_flags(
+    command: tuple[str, ...], run: Run, tmp_path: Path
+) -> None:
+    """All that is wrong with any of them is told at once, and nothing begins."""
+    (tmp_path / "e.yaml").write_text("modus: act\n")
+    flags = ("--config", tmp_path / "e.yaml", "--broker", "bus:1883", "--node", "a/b")
+    result = run(*command, *flags)
+    assert isinstance(result.exception, ConfigurationError)
+    assert result.exception.exit_code == 3
+    places = [line.split(": ")[0] for line in str(result.exception).splitlines()]
+    assert places == [f"{tmp_path}/e.yaml:1:1", "flag --broker", "flag --node"]
 
 
 def test_a_flag_s_missing_file_is_one_clear_line(evictd_process: Process) -> None:

@@ -177,6 +177,49 @@ async def test_configuration_wins_over_labels_and_a_manager_over_both(
     await docker.close()
 
 
+@pytest.mark.parametrize(
+    ("image", "manager"),
+    [
+        ("tecnativa/docker-socket-proxy:0.3", "the socket proxy"),
+        ("wollomatic/socket-proxy", "the socket proxy"),
+        ("registry.local:5000/own/socket-proxy@sha256:0f", "the socket proxy"),
+        ("shop/websocket-proxy:1", None),
+        ("shop/socket-proxy-tests:1", None),
+    ],
+)
+async def test_a_proxy_before_the_socket_is_known_by_its_image(
+    image: str, manager: str | None, double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """Nobody has to label it: without it nobody could be stopped, or started again."""
+    double.inspections[double.add("1", "door")]["Config"]["Image"] = image
+    (door,) = (await docker.list()).workloads
+    assert (door.pod.managed_by, door.pod.protected) == (manager, manager is not None)
+
+
+@pytest.mark.parametrize(
+    ("label", "manager"),
+    [
+        ("com.docker.swarm.service.id", "Swarm"),
+        ("io.kubernetes.pod.name", "kubelet"),
+        ("PODMAN_SYSTEMD_UNIT", "systemd"),
+        ("com.hashicorp.nomad.alloc_id", "Nomad"),
+        ("com.amazonaws.ecs.task-arn", "ECS"),
+        ("io.balena.service-id", "balena Supervisor"),
+        ("io.hass.type", "Home Assistant Supervisor"),
+    ],
+)
+async def test_what_a_manager_has_marked_is_its_own(
+    label: str, manager: str, double: EngineDouble, docker: DockerRuntime
+) -> None:
+    container = double.add("1", "task")
+    double.listing[0]["Labels"] = {label: "x"}
+    double.inspections[container]["Config"]["Labels"] = {label: "x"}
+    (task,) = (await docker.list()).workloads
+    assert (task.pod.managed_by, task.pod.protected) == (manager, True)
+    outcome = await docker.stop(task.reference, 0)
+    assert (outcome.result, outcome.why) == (StopResult.REFUSED, f"it is managed by {manager}")
+
+
 async def test_evictds_own_containers_are_protected(double: EngineDouble, tmp_path: Path) -> None:
     """Our own, and others of the same image: the workers beside us."""
     own = double.add("1", "collector")
