@@ -46,7 +46,7 @@ def nothing_blocks() -> Iterator[None]:
 
 
 class Host:
-    """The files of one machine below a temporary folder; cgroup v2 unless `hybrid`."""
+    """The files of one machine below a temporary folder, with cgroup v2."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

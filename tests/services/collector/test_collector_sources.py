@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from evictd.collector.sources import filesystems, kills, pids, pressure, storage, workloads
 from evictd.core.errors import HostError
-from evictd.runtimes import Workload
+from evictd.runtimes import Whereabouts, Workload
 from evictd.runtimes.hierarchies import locate
 from evictd_schemas.sources import FileSystemSources
 
@@ -172,6 +173,32 @@ def test_a_workload_is_measured_in_its_group(host: Any, workload: Callable[..., 
     assert look.pod.stats.process_stats is not None
     assert look.pod.stats.process_stats.process_count == 3
     assert look.pod.stats.containers[0].memory == look.pod.stats.memory
+
+
+def test_on_a_hybrid_machine_each_figure_is_read_where_it_is(
+    host: Any, workload: Callable[..., Workload]
+) -> None:
+    """Memory, kills and process ids from v1; the v2 group of the same path has none of them."""
+    host.write("hybrid/memory/web/memory.usage_in_bytes", f"{100 * MIB}\n")
+    statistics = f"total_rss {9 * MIB}\ntotal_inactive_file {40 * MIB}\n"
+    host.write("hybrid/memory/web/memory.stat", statistics)
+    host.write("hybrid/memory/web/memory.oom_control", "oom_kill_disable 0\noom_kill 2\n")
+    host.write("hybrid/pids/web/pids.current", "3\n")
+    host.write("hybrid/unified/web/cgroup.procs", "11\n")
+    places = {
+        f"{name}_cgroup": str(host.root / "hybrid" / name / "web")
+        for name in ("memory", "pids", "unified")
+    }
+    web = structs.replace(workload("web"), whereabouts=Whereabouts(**places))
+    (look,) = workloads.measure([web], host.proc)
+    assert look.pod.stats is not None
+    assert look.pod.stats.memory is not None
+    assert look.pod.stats.memory.working_set_bytes == 60 * MIB
+    assert look.pod.stats.memory.rss_bytes == 9 * MIB
+    assert not look.pod.stats.memory.estimated
+    assert look.pod.stats.process_stats is not None
+    assert look.pod.stats.process_stats.process_count == 3
+    assert look.kill_count == 2
 
 
 def test_without_accounting_the_processes_are_summed_and_that_is_said(
