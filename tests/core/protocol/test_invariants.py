@@ -44,6 +44,9 @@ DRAIN, COPY = "acme.io/drain", "acme.io/copy"
 RESPONDERS = (DRAIN, COPY, DEFAULT_RESPONDER)
 REQUESTERS = ("acme.io/mover", "acme.io/second", "evictd.io/node-pressure")
 TARGET = Target(pod=PodTarget(name="web", uid=UID))
+PATIENCE_SECONDS = 3 * 2 * 1200.0 + 60
+"""For each responder of the chain as long as it may take to begin and then be silent, and for the
+last look at the machine."""
 CODEC = msgspec.json.Decoder(Case)
 
 
@@ -283,6 +286,23 @@ class Target_(RuleBasedStateMachine):
         for held in self.case.requests:
             assert len(held.status.conditions) == 2
             assert held.status.observed_generation == held.status.generation
+
+    def teardown(self) -> None:
+        """Nobody says anything any more: what runs now ends by its own deadlines."""
+        running = self.running
+        self.listed = True
+        self.feed(Tick())
+        self.wait(PATIENCE_SECONDS)
+        assert not running & self.running
+
+    @property
+    def running(self) -> set[str]:
+        """The uids of Evictions that have not ended."""
+        return {
+            item.metadata.uid
+            for item in self.case.evictions
+            if not eviction_finished(item.status.conditions)
+        }
 
 
 TestTarget = Target_.TestCase
