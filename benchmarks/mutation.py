@@ -331,7 +331,8 @@ class Mutation:
     def _try(self, tally: Tally, mutant: Mutant, function: FunctionType | None) -> None:
         lines = self._reached.get(str(mutant.file), {})
         reaching = {name for line in mutant.lines for name in lines.get(line, ())}
-        chosen, seconds = [], 0.0
+        chosen: list[pytest.Item] = []
+        seconds = 0.0
         for name in sorted(reaching & set(self._items), key=self._seconds.__getitem__):
             seconds += self._seconds[name]
             if chosen and seconds > TEST_SECONDS_MAX:
