@@ -76,6 +76,15 @@ def test_a_step_of_one_second_counts() -> None:
     assert fall_per_second(trail_of((0, 5), (1, 4.5), (2, 4))) == GI / 2
 
 
+def test_a_fall_of_less_than_one_a_second_is_a_fall() -> None:
+    """Of process ids one in four seconds may be much."""
+    trail: Trail = {}
+    for seconds, count in ((0, 12), (4, 11), (8, 10)):
+        readings = {MEMORY: SignalReading(available=count, capacity=100)}
+        trail = continued(trail, (SOFT, HARD), readings, at(seconds))
+    assert fall_per_second(trail[MEMORY]) == 0.25
+
+
 def test_two_samples_are_one_step_and_no_slope() -> None:
     assert fall_per_second(trail_of((0, 5), (2, 4))) is None
     assert fall_per_second(trail_of((0, 5))) is None

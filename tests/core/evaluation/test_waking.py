@@ -7,7 +7,7 @@ from tests.core.evaluation.node import GI, MEMORY, NODEFS, START, Node, line, on
 
 from evictd.core.effects import Publish, Tick, WakeAt
 from evictd.core.evaluation import Observed, Reclaimed
-from evictd.core.evaluation.step import SILENT_SECONDS
+from evictd.core.evaluation.step import SILENT_SECONDS, silent
 from evictd.core.evaluation.timing import last_observed, updated
 from evictd.core.rules import HOST
 from evictd_schemas import Moment, Observation, OrderStatus, SignalReading, StepOutcome
@@ -135,7 +135,13 @@ def test_the_host_profile_heeds_no_reclaim() -> None:
 
 @pytest.mark.parametrize(
     ("last_boot", "last_seconds", "kept"),
-    [("one", 90, True), ("one", 110, False), ("two", 110, True), (None, 110, True)],
+    [
+        ("one", 90, True),
+        ("one", 100, True),
+        ("one", 110, False),
+        ("two", 110, True),
+        (None, 110, True),
+    ],
 )
 def test_only_a_time_to_come_of_an_earlier_boot_is_taken_for_now(
     last_boot: str | None, last_seconds: float, *, kept: bool
@@ -164,3 +170,25 @@ def test_a_signal_that_is_not_observed_is_not_updated() -> None:
     assert not updated(None, None)
     assert not updated(None, last)
     assert updated(last, None)
+
+
+@pytest.mark.parametrize("grace", [0.5, 1])
+def test_after_a_gap_even_the_shortest_grace_starts_again(grace: float) -> None:
+    """[contract 3, Observation]"""
+    node = Node(line(MEMORY, 1, grace))
+    node.observe(memory=0.5, interval=10)
+    assert only(node.observe(10, memory=0.5, interval=10)).due
+    after = node.observe(31, memory=0.5, interval=10)
+    assert after is not None
+    assert only(after).first_observed == after.observed
+
+
+def test_a_node_is_silent_a_day_after_it_was_heard_and_not_before() -> None:
+    """One that was never heard has not fallen silent. [contract 2]"""
+    node = Node(line(MEMORY, 1))
+    assert not silent(node.watch, node.now)
+    node.observe(100, memory=4)
+    node.seconds += SILENT_SECONDS - 1
+    assert not silent(node.watch, node.now)
+    node.seconds += 1
+    assert silent(node.watch, node.now)
