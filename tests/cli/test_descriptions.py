@@ -234,6 +234,42 @@ async def test_who_watches_sees_what_is_there_and_then_what_comes() -> None:
     assert (await coming).cells[4] == "Collected"
 
 
+async def test_who_watches_requests_sees_each_answer_and_no_mere_passing_of_time() -> None:
+    stage = Stage()
+    place = {"domain": "acme.io", "key": "mover", "namespace": "shop", "name": "move"}
+    spec = {"target": {"pod": {"name": "web", "uid": OTHER}}, "requester": "acme.io/mover"}
+    stage.say(topics.REQUEST, {"spec": {**spec, "intent": "Eviction"}}, **place)
+    items = watch.items(stage.mirror, "requests")
+    assert (await anext(items)).cells[5] == "no answer yet"
+    coming = asyncio.ensure_future(anext(items))
+    await asyncio.sleep(0)
+    stage.evict()
+    status = {"uid": OTHER, "generation": 1, "creationTimestamp": ago(0), "conditions": []}
+    stage.say(topics.REQUEST_STATUS, status, **place)
+    found = await coming
+    assert found.cells[5] == "Awaiting"
+    assert watch.text(found, "requests", "yaml").startswith("---\n")
+    coming = asyncio.ensure_future(anext(items))
+    await asyncio.sleep(0)
+    stage.say(topics.REQUEST, None, **place)
+    assert (await coming).document["gone"] is True
+
+
+async def test_who_watches_responders_sees_them_come_work_and_go() -> None:
+    stage = Stage()
+    items = watch.items(stage.mirror, "responders")
+    coming = asyncio.ensure_future(anext(items))
+    await asyncio.sleep(0)
+    stage.say(topics.REGISTRATION, {"status": "ready"}, domain="acme.io", key="copy")
+    assert (await coming).cells[:3] == (NODE, "acme.io/copy", "ready")
+    coming = asyncio.ensure_future(anext(items))
+    stage.say(topics.REGISTRATION, {"status": "lost"}, domain="acme.io", key="copy")
+    assert (await coming).cells[2] == "lost"
+    coming = asyncio.ensure_future(anext(items))
+    stage.say(topics.REGISTRATION, None, domain="acme.io", key="copy")
+    assert (await coming).cells[-1] == "Collected"
+
+
 async def test_events_come_as_rows() -> None:
     stage = Stage()
     coming = asyncio.ensure_future(anext(watch.items(stage.mirror, "events")))

@@ -1,13 +1,23 @@
-"""`evictd watch evictions|events`: what happens, as it happens."""
+"""`evictd watch KIND`: what happens, as it happens: rows that are new, changed, or gone."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import datetime
 from typing import Any
 
 import anyio
 import click
 import msgspec
+import msgspec.yaml
 
-from evictd.cli.eviction_tables import EVICTION_HEAD, document, eviction_item
+from evictd.cli.eviction_tables import (
+    EVICTION_HEAD,
+    REQUEST_HEAD,
+    RESPONDER_HEAD,
+    document,
+    eviction_item,
+    requests,
+    responders,
+)
 from evictd.cli.reading import Reader, reader_options, run, talk, utc_now
 from evictd.cli.tables import NOTHING, Item, Output, output_option, row_text
 from evictd.client import Change, Found, Mirror
@@ -17,18 +27,34 @@ from evictd_schemas.topics import Topic
 EVENT_HEAD = ("TIME", "NODE", "WORKER", "REASON", "MESSAGE")
 EVENT_WIDTHS = (20, 12, 10, 25, 0)
 EVICTION_WIDTHS = (12, 24, 20, 16, 20, 34, 9, 12, 0)
+REQUEST_WIDTHS = (12, 24, 20, 20, 16, 20, 24, 0)
+RESPONDER_WIDTHS = (12, 34, 14, 8, 20, 0)
+HEADS: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
+    "evictions": (EVICTION_HEAD, EVICTION_WIDTHS),
+    "requests": (REQUEST_HEAD, REQUEST_WIDTHS),
+    "responders": (RESPONDER_HEAD, RESPONDER_WIDTHS),
+    "events": (EVENT_HEAD, EVENT_WIDTHS),
+}
+"""Names and least widths of the columns."""
 KINDS: dict[str, Topic[Any]] = {"evictions": topics.EVICTION, "events": topics.EVENT}
+"""What is one message a row."""
+COMPOSED: dict[str, tuple[Callable[[Mirror, datetime], Iterator[Item]], tuple[Topic[Any], ...]]] = {
+    "requests": (requests, (topics.REQUEST, topics.REQUEST_STATUS)),
+    "responders": (responders, (topics.REGISTRATION, topics.WORKER, topics.EVICTION)),
+}
+"""What is put together of several messages, and which."""
 GONE = "Collected"
 
 
 @click.command("watch")
-@click.argument("kind", type=click.Choice(list(KINDS)))
-@output_option(Output.TABLE, Output.JSON, Output.NAME)
+@click.argument("kind", metavar="KIND", type=click.Choice(list(HEADS)))
+@output_option(Output.TABLE, Output.JSON, Output.YAML, Output.NAME)
 @reader_options(timeout="before it ends. Default: for ever")
 def command(reader: Reader, kind: str, output: str) -> None:
-    """Print Evictions, or events, as they come, until Ctrl-C or for --timeout seconds.
+    """Print what comes, as it comes, until Ctrl-C or for --timeout seconds.
 
-    Evictions that are there already come first. With -o json each line is one object.
+    KIND is evictions, requests, responders or events. Of all but events those that are there
+    already come first. With -o json each line is one object, with -o yaml each is a document.
     """
     run(watch(reader, kind, output))
 
@@ -38,7 +64,7 @@ async def watch(reader: Reader, kind: str, output: str) -> None:
     async with reader.mirror() as mirror:
         with anyio.move_on_after(reader.timeout if reader.timeout is not None else float("inf")):
             if output == Output.TABLE:
-                head, widths = heads(kind)
+                head, widths = HEADS[kind]
                 click.echo(row_text(head, widths))
             async for item in items(mirror, kind):
                 click.echo(text(item, kind, output))
@@ -46,29 +72,65 @@ async def watch(reader: Reader, kind: str, output: str) -> None:
             talk(f"{mirror.missed} came too fast and are missing")
 
 
-def heads(kind: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Names and least widths of the columns."""
-    if kind == "events":
-        return EVENT_HEAD, EVENT_WIDTHS
-    return EVICTION_HEAD, EVICTION_WIDTHS
-
-
 def text(item: Item, kind: str, output: str) -> str:
     """One line."""
     if output == Output.JSON:
         return msgspec.json.encode(item.document).decode()
+    if output == Output.YAML:
+        return "---\n" + msgspec.yaml.encode(dict(item.document)).decode().rstrip("\n")
     if output == Output.NAME:
         return item.name
-    return row_text(item.cells, heads(kind)[1])
+    return row_text(item.cells, HEADS[kind][1])
 
 
 async def items(mirror: Mirror, kind: str) -> AsyncIterator[Item]:
     """What is there, then what comes. Nothing is awaited in between, so that nothing is missed."""
+    if kind in COMPOSED:
+        async for item in differences(mirror, kind):
+            yield item
+        return
     if kind == "evictions":
         for item in present(mirror):
             yield item
     async for change in mirror.watch(KINDS[kind]):
         yield event_item(change.found) if kind == "events" else changed(change)
+
+
+async def differences(mirror: Mirror, kind: str) -> AsyncIterator[Item]:
+    """Rows that are put together, whenever one is new, has changed or is gone."""
+    compose, parts = COMPOSED[kind]
+    known: dict[tuple[str, str], Item] = {}
+    for item in compose(mirror, utc_now()):
+        known[key_of(item)] = item
+        yield item
+    async for _ in mirror.watch(*parts):
+        now = {key_of(item): item for item in compose(mirror, utc_now())}
+        for key, item in now.items():
+            if key not in known or is_other(kind, known[key], item):
+                yield item
+        for key in known.keys() - now.keys():
+            yield gone(known[key])
+        known = now
+
+
+def key_of(item: Item) -> tuple[str, str]:
+    """By what a row is known: its node, and its topic or name."""
+    return item.cells[0], str(item.document.get("topic", item.name))
+
+
+def is_other(kind: str, before: Item, after: Item) -> bool:
+    """Whether there is news; that time passes is none."""
+    if before.document != after.document:
+        return True
+    return kind == "responders" and before.cells != after.cells
+
+
+def gone(item: Item) -> Item:
+    """The last word about one that is no longer there."""
+    told = {"node": item.cells[0], "gone": True}
+    place = {"topic": item.document["topic"]} if "topic" in item.document else {"name": item.name}
+    cells = (*item.cells[:2], *[NOTHING] * (len(item.cells) - 3), GONE)
+    return Item(name=item.name, cells=cells, document={**told, **place})
 
 
 def present(mirror: Mirror) -> Iterator[Item]:
