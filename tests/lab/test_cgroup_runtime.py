@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,20 @@ from evictd_schemas import PodReference
 
 WILLING = ("sleep", "1000")
 DEAF = ("sh", "-c", "trap '' TERM; while :; do sleep 1; done")
+
+
+def next_tick() -> None:
+    """Return in another tick of the kernel: it counts starts in ticks, and two lives in one are
+    one."""
+    ticks_per_second = os.sysconf("SC_CLK_TCK")
+
+    def tick() -> int:
+        return int(time.clock_gettime(time.CLOCK_BOOTTIME) * ticks_per_second)
+
+    now = tick()
+    pause = threading.Event()
+    while tick() == now:
+        pause.wait(0.001)
 
 
 class CgroupBench:
@@ -55,6 +71,7 @@ class CgroupBench:
 
     def begin(self, name: str, command: tuple[str, ...]) -> subprocess.Popen[bytes]:
         """Start a process that is in the group before its program begins."""
+        next_tick()
         folders = [folder / name for folder in self.parent.folders]
         for folder in folders:
             folder.mkdir(exist_ok=True)
