@@ -18,7 +18,7 @@ from tests.cli.bus import (
     pod,
 )
 
-from evictd.cli import describe, plan, request, watch, withdraw
+from evictd.cli import describe, eviction_tables, plan, request, watch, withdraw
 from evictd.cli.reading import noted_address, the_one
 from evictd.cli.situation import NotFoundError
 from evictd.core.errors import InputError
@@ -232,6 +232,25 @@ async def test_who_watches_sees_what_is_there_and_then_what_comes() -> None:
     coming = asyncio.ensure_future(anext(items))
     stage.say(topics.EVICTION, None, namespace="shop", name="pod-1-web")
     assert (await coming).cells[4] == "Collected"
+
+
+def test_a_responder_is_described_with_what_it_is_at_work_on() -> None:
+    stage = Stage()
+    stage.evict()
+    domain, _, key = DRAIN.partition("/")
+    told = {"status": "ready", "priority": 10000, "selector": {"matchLabels": {"drain": "yes"}}}
+    stage.say(topics.REGISTRATION, told, domain=domain, key=key)
+    (responder,) = eviction_tables.responders(stage.mirror, NOW)
+    lines = [*describe.responder_lines(stage.mirror, responder, NOW)]
+    found = facts(lines)
+    assert found["Responder"] == DRAIN
+    assert found["Status"] == "ready"
+    assert found["Workloads"] == "drain=yes"
+    assert found["At work on"] == "pod-1-web"
+    assert found["Silent for"] == "20m"
+    assert found["Target"].startswith("shop/web")
+    assert any(item.startswith(f"  {DRAIN}") and "Active" in item for item in lines)
+    assert DRAIN in describe.responder_names(responder)
 
 
 async def test_who_watches_requests_sees_each_answer_and_no_mere_passing_of_time() -> None:

@@ -12,6 +12,7 @@ from evictd.cli.eviction_tables import (
     name_of,
     request_state,
     requester_of,
+    responders,
     state_text,
     status_of,
     target_text,
@@ -20,9 +21,9 @@ from evictd.cli.eviction_tables import (
 from evictd.cli.node_tables import amount_text, leaving_uids, verdict_text
 from evictd.cli.past import journal_of, told_events
 from evictd.cli.reading import Reader, reader_options, run, the_one, utc_now
-from evictd.cli.tables import NOTHING, ago, aligned, due, listed
+from evictd.cli.tables import NOTHING, Item, ago, aligned, due, listed
 from evictd.client import Found, Mirror
-from evictd.core.protocol.chain import entry_of, ordered
+from evictd.core.protocol.chain import active, entry_of, ordered
 from evictd.core.signals.names import MEMORY_AVAILABLE
 from evictd.core.wording import name_text
 from evictd.shell.blocking import in_thread
@@ -50,12 +51,24 @@ CHAIN_HEAD = (
     "COMPLETED",
     "REPORT",
 )
+RESPONDER_LABELS = (
+    "Node",
+    "Responder",
+    "Status",
+    "Priority",
+    "Workloads",
+    "At work on",
+    "Begins within",
+    "Silent for",
+    "Dry runs",
+)
+"""Of the columns of `get responders -o wide`."""
 CONDITION_HEAD = ("  CONDITION", "STATUS", "REASON", "SINCE", "MESSAGE")
 EVENT_HEAD = ("  AGE", "REASON", "MESSAGE")
 
 
 @click.command("describe")
-@click.argument("kind", type=click.Choice(["eviction", "request", "workload"]))
+@click.argument("kind", type=click.Choice(["eviction", "request", "responder", "workload"]))
 @click.argument("name")
 @reader_options()
 def command(reader: Reader, kind: str, name: str) -> None:
@@ -80,6 +93,9 @@ async def described(reader: Reader, journal: Path, kind: str, name: str) -> list
         if kind == "request":
             request = the_one(kind, name, mirror.objects(topics.REQUEST), request_names)
             return [*request_lines(mirror, request, now)]
+        if kind == "responder":
+            responder = the_one(kind, name, responders(mirror, now), responder_names)
+            return [*responder_lines(mirror, responder, now)]
         node, pod = observed_pod(mirror, name)
         return [*workload_lines(mirror, node, pod, now)]
 
@@ -112,6 +128,11 @@ def request_names(found: Found[EvictionRequest]) -> Iterable[str]:
         target.partition("/")[2],
         found.topic,
     )
+
+
+def responder_names(item: Item) -> Iterable[str]:
+    """How a responder may be called: with the node where several have it."""
+    return f"{item.cells[0]} {item.name}", item.name
 
 
 def observed_pod(mirror: Mirror, name: str) -> tuple[str, Pod]:
@@ -157,6 +178,16 @@ def eviction_lines(found: Found[Eviction], now: datetime) -> Iterator[str]:
     yield from condition_lines(status.conditions, now)
     yield ""
     yield from chain_lines(status.target_responders, status.responders, now)
+
+
+def responder_lines(mirror: Mirror, item: Item, now: datetime) -> Iterator[str]:
+    """What it has said of itself, and every Eviction in which it has its turn now."""
+    yield from map(line, RESPONDER_LABELS, (*item.cells, *item.wide))
+    for found in mirror.objects(topics.EVICTION, item.cells[0]):
+        turn = active(found.message.status.target_responders)
+        if turn is not None and turn.name == item.name:
+            yield ""
+            yield from eviction_lines(found, now)
 
 
 def wish_lines(status: EvictionStatus, now: datetime) -> Iterator[str]:
