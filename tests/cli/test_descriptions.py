@@ -18,7 +18,7 @@ from tests.cli.bus import (
     pod,
 )
 
-from evictd.cli import describe, eviction_tables, plan, request, watch, withdraw
+from evictd.cli import describe, eviction_tables, plan, request, tables, watch, withdraw
 from evictd.cli.reading import noted_address, the_one
 from evictd.cli.situation import NotFoundError
 from evictd.core.errors import InputError
@@ -251,6 +251,22 @@ def test_a_responder_is_described_with_what_it_is_at_work_on() -> None:
     assert found["Target"].startswith("shop/web")
     assert any(item.startswith(f"  {DRAIN}") and "Active" in item for item in lines)
     assert DRAIN in describe.responder_names(responder)
+
+
+def test_what_is_described_is_there_for_programs_too() -> None:
+    stage = Stage()
+    stage.observe(pod("web"))
+    stage.evict()
+    eviction = describe.document_of(stage.mirror, "eviction", "web")
+    assert eviction["metadata"]["name"] == "pod-1-web"
+    assert eviction["node"] == NODE
+    workload = describe.document_of(stage.mirror, "workload", "shop/web")
+    assert (workload["node"], workload["name"]) == (NODE, "web")
+    domain, _, key = DRAIN.partition("/")
+    stage.say(topics.REGISTRATION, {"status": "ready"}, domain=domain, key=key)
+    assert describe.document_of(stage.mirror, "responder", DRAIN)["status"] == "ready"
+    assert '"node": "edge-7"' in tables.object_text(workload, "json")
+    assert "node: edge-7" in tables.object_text(workload, "yaml")
 
 
 async def test_who_watches_requests_sees_each_answer_and_no_mere_passing_of_time() -> None:

@@ -1,15 +1,19 @@
 """`evictd describe KIND NAME`: all there is of one Eviction, request or workload."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import click
+import msgspec
 
 from evictd.cli.eviction_tables import (
     NO_ANSWER,
     deadline_of,
+    document,
     name_of,
+    request_item,
     request_state,
     requester_of,
     responders,
@@ -21,7 +25,17 @@ from evictd.cli.eviction_tables import (
 from evictd.cli.node_tables import amount_text, leaving_uids, verdict_text
 from evictd.cli.past import journal_of, told_events
 from evictd.cli.reading import Reader, reader_options, run, the_one, utc_now
-from evictd.cli.tables import NOTHING, Item, ago, aligned, due, listed
+from evictd.cli.tables import (
+    NOTHING,
+    Item,
+    Output,
+    ago,
+    aligned,
+    due,
+    listed,
+    object_text,
+    output_option,
+)
 from evictd.client import Found, Mirror
 from evictd.core.protocol.chain import active, entry_of, ordered
 from evictd.core.signals.names import MEMORY_AVAILABLE
@@ -70,15 +84,41 @@ EVENT_HEAD = ("  AGE", "REASON", "MESSAGE")
 @click.command("describe")
 @click.argument("kind", type=click.Choice(["eviction", "request", "responder", "workload"]))
 @click.argument("name")
+@output_option(Output.TABLE, Output.JSON, Output.YAML)
 @reader_options()
-def command(reader: Reader, kind: str, name: str) -> None:
+def command(reader: Reader, kind: str, name: str, output: str) -> None:
     """Tell all there is of NAME, which is written namespace/name, or the name alone.
 
     Events are not kept by the broker; those that this machine's own journal still has are told.
     """
+    if output != Output.TABLE:
+        click.echo(object_text(run(message(reader, kind, name)), output))
+        return
     journal = journal_of(reader.configuration())
     for line in run(described(reader, journal, kind, name)):
         click.echo(line)
+
+
+async def message(reader: Reader, kind: str, name: str) -> Mapping[str, Any]:
+    """What `get` has of it. Raises `NotFoundError`."""
+    async with reader.mirror(reader.connect_seconds) as mirror:
+        return document_of(mirror, kind, name)
+
+
+def document_of(mirror: Mirror, kind: str, name: str) -> Mapping[str, Any]:
+    """The message itself, for programs."""
+    now = utc_now()
+    match kind:
+        case "eviction":
+            return document(the_one(kind, name, mirror.objects(topics.EVICTION), names))
+        case "request":
+            found = the_one(kind, name, mirror.objects(topics.REQUEST), request_names)
+            return request_item(found, status_of(mirror, found), now).document
+        case "responder":
+            return the_one(kind, name, responders(mirror, now), responder_names).document
+        case _:
+            node, pod = observed_pod(mirror, name)
+            return {"node": node, **msgspec.to_builtins(pod)}
 
 
 async def described(reader: Reader, journal: Path, kind: str, name: str) -> list[str]:

@@ -76,6 +76,13 @@ def written(
             yield from aligned(head, [item.cells for item in items])
 
 
+def object_text(document: Mapping[str, Any], output: str) -> str:
+    """One object as JSON or YAML."""
+    if output == Output.JSON:
+        return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+    return msgspec.yaml.encode(dict(document)).decode().rstrip("\n")
+
+
 def aligned(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """Columns of one width each under their heads; nothing where there are no rows."""
     table = [tuple(head), *(tuple(row) for row in rows)]
