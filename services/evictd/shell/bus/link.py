@@ -318,4 +318,8 @@ class Link:
                 with anyio.move_on_after(FAREWELL_SECONDS / 2):
                     await self.outbox.drained()
                 tasks.cancel_scope.cancel()
+            # What a broker writes to us after the end it takes for a loss, and sends the will.
+            rivals = self._presence.member.rivals if self._presence is not None else ()
+            if wanted := [*rivals, *self._filters]:
+                await client.unsubscribe(wanted, timeout=PUBLISH_SECONDS)
             await self._say(client, "disconnected")
