@@ -7,6 +7,8 @@
 - `cgroups`: where a container can be measured
 - `pods`: a container as a workload
 - `engine`: the engine's socket, every call bounded
+- `starting`: bringing one back
+- `reclaiming`: giving space back
 - `runtime`: the `Runtime`
 
 The endpoints used are: GET /version, /info, /containers/json, /containers/{id}/json,

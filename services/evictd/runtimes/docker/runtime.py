@@ -8,9 +8,8 @@ from urllib.parse import urlsplit
 import anyio
 from msgspec import Struct, structs
 
-from evictd.core.duty.outcomes import StartOutcome, StartResult, StopOutcome, StopResult
+from evictd.core.duty.outcomes import StartOutcome, StopOutcome, StopResult
 from evictd.core.errors import PeerError
-from evictd.core.orders import BUILD_CACHE, DANGLING_IMAGES
 from evictd.core.wording import name_text
 from evictd.runtimes import hierarchies
 from evictd.runtimes.docker import cgroups, naming, ownership, pods
@@ -18,6 +17,8 @@ from evictd.runtimes.docker.engine import Engine
 from evictd.runtimes.docker.inspection import Information, Inspected, Summary
 from evictd.runtimes.docker.naming import Name
 from evictd.runtimes.docker.ownership import Parts
+from evictd.runtimes.docker.reclaiming import Reclaiming
+from evictd.runtimes.docker.starting import Starting, named
 from evictd.runtimes.interface import Change, ChangeKind, Listing, Workload
 from evictd.runtimes.settings import SettingsFor, nothing_configured
 from evictd.shell.blocking import RunBlocking, in_thread
@@ -76,6 +77,8 @@ class DockerRuntime:
         run_blocking: RunBlocking = in_thread,
     ) -> None:
         self._engine = engine
+        self._starting = Starting(engine)
+        self._reclaiming = Reclaiming(engine)
         self._own_names = frozenset(own_names) | _proxy_name(engine.address)
         self._places = places or Places()
         self._settings_for = settings_for
@@ -141,38 +144,17 @@ class DockerRuntime:
             return StopOutcome(result=StopResult.FAILED, why=str(error))
 
     async def start(self, namespace: str, name: str, runtime_id: str) -> StartOutcome:
-        """The very container that was stopped.
-
-        One that was made anew under its name is whoever's who made it. [Runtime.start]
-        """
-        try:
-            container = await self._engine.inspect(runtime_id) if runtime_id else None
-            if container is None:
-                return await self._replaced(Name(namespace=namespace, name=name))
-            if container.state.running:
-                return StartOutcome(result=StartResult.RUNNING)
-            await self._engine.start(container.id)
-            return await self._begun(container.id)
-        except PeerError as error:
-            return StartOutcome(result=StartResult.FAILED, why=str(error))
+        """The very container that was stopped. [Runtime.start]"""
+        return await self._starting.start(Name(namespace=namespace, name=name), runtime_id)
 
     @property
     def reclaim_steps(self) -> frozenset[str]:
         """What the engine itself can give back without touching a container. [Reclaimer]"""
-        return frozenset((DANGLING_IMAGES, BUILD_CACHE))
+        return frozenset(self._reclaiming.steps)
 
     async def reclaim(self, step: str) -> StepOutcome:
-        """Never a volume, an image in use or a container. [Reclaimer] [design, law 9]"""
-        prunes = {
-            DANGLING_IMAGES: self._engine.prune_dangling_images,
-            BUILD_CACHE: self._engine.prune_build_cache,
-        }
-        if step not in prunes:
-            return StepOutcome(step=step, error=f"not supported by {self.name}")
-        try:
-            return StepOutcome(step=step, freed_bytes=await prunes[step]())
-        except PeerError as error:
-            return StepOutcome(step=step, error=str(error))
+        """Never a volume, an image in use or a container that runs. [Reclaimer] [design, law 9]"""
+        return await self._reclaiming.take(step)
 
     async def close(self) -> None:
         """Give back the engine's connections. [Runtime.close]"""
@@ -182,27 +164,8 @@ class DockerRuntime:
         """As it was listed before, though its name may have changed since; else by the name."""
         container_id = self._container_ids.get(pod)
         if container_id is None:
-            return await self._named(Name(namespace=pod.namespace, name=pod.name))
+            return await named(self._engine, Name(namespace=pod.namespace, name=pod.name))
         return await self._engine.inspect(container_id)
-
-    async def _named(self, wanted: Name) -> Inspected | None:
-        names = naming.names(await self._engine.containers())
-        found = next((number for number, name in names.items() if name == wanted), None)
-        return None if found is None else await self._engine.inspect(found)
-
-    async def _replaced(self, name: Name) -> StartOutcome:
-        """The container is no more: does another one run under its name?"""
-        other = await self._named(name)
-        if other is not None and other.state.running:
-            return StartOutcome(result=StartResult.RUNNING)
-        return StartOutcome(result=StartResult.NOT_FOUND, why="its container was removed")
-
-    async def _begun(self, container_id: str) -> StartOutcome:
-        container = await self._engine.inspect(container_id)
-        if container is not None and container.state.running:
-            return StartOutcome(result=StartResult.STARTED)
-        ended = "removed" if container is None else f"exit code {container.state.exit_code}"
-        return StartOutcome(result=StartResult.FAILED, why=f"it ended at once: {ended}")
 
     async def _refusal(self, pod: PodReference, container: Inspected) -> str | None:
         """Protected and managed by others, from the inspection of this moment."""
