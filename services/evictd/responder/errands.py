@@ -9,22 +9,14 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from evictd.core.duty import StartOutcome, StartResult, errand
+from evictd.core.duty import errand
 from evictd.core.orders import OrderKind
 from evictd.responder.hands import Hands
+from evictd.responder.restoring import Restoring
 from evictd.runtimes import Reclaimer, Runtime
 from evictd.shell.publisher import Publisher
 from evictd.shell.supervise import Outside
-from evictd_schemas import (
-    Moment,
-    Observation,
-    Order,
-    OrderStatus,
-    PodReference,
-    StepOutcome,
-    Stopped,
-    topics,
-)
+from evictd_schemas import Moment, Order, OrderStatus, StepOutcome, topics
 
 STEP_SECONDS = 60.0
 """For one step when the order has no deadline: images are deleted at tens of megabytes a second."""
@@ -49,7 +41,7 @@ class Errands:
         self._outside = outside
         self._publisher = publisher
         self._runtimes = tuple(runtimes)
-        self._hands = hands
+        self.restoring = Restoring(outside, publisher, hands, self.moment)
         self._scopes: dict[str, tuple[str, anyio.CancelScope]] = {}
         self.boot_id: str | None = None
 
@@ -69,23 +61,13 @@ class Errands:
         elif not errand.answered(order, held if isinstance(held, OrderStatus) else None):
             self._begin(name, topic, order, tasks)
 
-    def observe(self, observation: Observation) -> None:
-        """What runs again is not down any more, whoever started it."""
-        for topic, record in tuple(self._publisher.published.items()):
-            place = topics.place(topic)
-            if place is None or not isinstance(record, Stopped):
-                continue
-            namespace, name = place.names["namespace"], place.names["name"]
-            if errand.runs_again(record, namespace, name, observation.pods or ()):
-                self._publisher.retract(topic)
-
     def _begin(self, name: str, topic: str, order: Order, tasks: TaskGroup) -> None:
         rules = self._outside.rules(self._outside.node)
         why = "this node is not served" if rules is None else errand.refusal(rules, order)
         if why is None and len(self._scopes) >= ORDERS_MAX:
             why = f"{ORDERS_MAX} orders are running"
         if why is not None:
-            self._publisher.publish(topic, errand.refused(order, why, self._moment()))
+            self._publisher.publish(topic, errand.refused(order, why, self.moment()))
             return
         scope = anyio.CancelScope()
         self._scopes[name] = (order.uid, scope)
@@ -97,39 +79,13 @@ class Errands:
         self._publisher.publish(topic, errand.running(order))
         with scope:
             if order.kind == OrderKind.RESTORE and order.target is not None:
-                status = await self._restored(order, order.target)
+                status = await self.restoring.carry_out(order, order.target)
             else:
                 outcomes = [await self._step(step, order) for step in order.steps]
-                status = errand.finished(order, outcomes, self._moment())
+                status = errand.finished(order, outcomes, self.moment())
             self._publisher.publish(topic, status)
         if self._scopes.get(name, ("", None))[1] is scope:
             del self._scopes[name]
-
-    async def _restored(self, order: Order, target: PodReference) -> OrderStatus:
-        """Our own record says what is started.
-
-        It goes before the order is answered, so that whoever reads the answer finds nothing down.
-        """
-        where = {"namespace": target.namespace, "name": target.name}
-        topic = topics.STOPPED.at(self._outside.node, **where)
-        held = self._publisher.published.get(topic)
-        record = held if isinstance(held, Stopped) else None
-        why = errand.not_ours(target, record)
-        if record is None or why is not None:
-            return errand.refused(order, why or "", self._moment())
-        outcome = await self._started(order, target, record)
-        status, rest = errand.restored(order, record, outcome, self._moment())
-        if rest is not None:
-            self._publisher.publish(topic, rest)
-        elif topic in self._publisher.published:
-            self._publisher.retract(topic)
-        return status
-
-    async def _started(self, order: Order, target: PodReference, record: Stopped) -> StartOutcome:
-        seconds = order.deadline_seconds or STEP_SECONDS
-        with anyio.move_on_after(seconds):
-            return await self._hands.start(target, record.runtime_id)
-        return StartOutcome(result=StartResult.FAILED, why=f"not started in {seconds:g} s")
 
     async def _step(self, step: str, order: Order) -> StepOutcome:
         """By the first runtime that can; a step that fails says so and the next one follows."""
@@ -146,7 +102,8 @@ class Errands:
             return await runtime.reclaim(step)
         return StepOutcome(step=step, error=f"not done in {seconds:g} s")
 
-    def _moment(self) -> Moment:
+    def moment(self) -> Moment:
+        """Now, as the newest observation counts time."""
         now = self._outside.clock.now()
         known = self.boot_id is not None
         return Moment(

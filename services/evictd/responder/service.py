@@ -167,7 +167,7 @@ class DefaultResponder:
             }
             self.errands.boot_id = observation.boot_id
             if not opened.listed:
-                self.errands.observe(observation)
+                self.errands.restoring.observe(observation)
 
     def _receive_order(self, opened: Opened) -> None:
         name, order = opened.place.names["name"], opened.message
