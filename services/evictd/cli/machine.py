@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
+from evictd.cli import engines
 from evictd.core.errors import InputError
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.topics import segment_problem
@@ -70,15 +71,17 @@ def home_node(configuration: Configuration) -> str:
 def engine_address(configuration: Configuration) -> str | None:
     """`unix:///…` or `tcp://…` of the engine that is looked at; None where none is.
 
-    `DOCKER_HOST` wins over the configured socket, as in every other client of an engine.
+    `DOCKER_HOST` wins over the configured socket, as in every other client of an engine. Where
+    nobody has configured one, Podman's sockets and those of engines without root count too.
     """
     docker = configuration.sources.runtimes.docker
     if docker.enabled is False:
         return None
-    if host := os.environ.get("DOCKER_HOST"):
+    if host := engines.named_address(os.environ):
         return host
-    exists = Path(docker.socket).is_socket()
-    return f"unix://{docker.socket}" if exists or docker.enabled else None
+    place = engines.socket_place(docker.socket, os.environ)
+    exists = os.path.lexists(place) and Path(place).is_socket()
+    return f"unix://{place}" if exists or docker.enabled else None
 
 
 def engine_name(address: str | None) -> str | None:

@@ -97,6 +97,23 @@ class Information(Struct, frozen=True, kw_only=True, rename="pascal"):
     memory_limit: bool = True
 
 
+class Component(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """One part of what answers."""
+
+    name: str = ""
+
+
+class Version(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """GET /version. Podman answers in Docker's words and tells itself among the components."""
+
+    components: tuple[Component, ...] | None = None
+
+    @property
+    def is_podman(self) -> bool:
+        """Whether Podman answers for an engine."""
+        return any(part.name.startswith("Podman") for part in self.components or ())
+
+
 class Pruned(Struct, frozen=True, kw_only=True, rename="pascal"):
     """POST /images/prune and /build/prune."""
 

@@ -15,7 +15,8 @@ from evictd.runtimes.interface import life_uid
 from evictd.runtimes.settings import SettingsFor, configured
 from evictd_schemas import Pod, Resources
 
-RUNTIME_NAME = "docker"
+DOCKER = "docker"
+PODMAN = "podman"
 ENGINE_GRACE_SECONDS = 10
 """What the engine waits after the stop signal where a container does not say."""
 
@@ -25,31 +26,45 @@ def uid(container: Inspected) -> str:
     return life_uid(container.id, container.state.started_at)
 
 
+def grace_seconds(container: Inspected, product: str) -> int:
+    """The container's own wait after its stop signal.
+
+    Podman writes 0 of a container that Docker's client or Compose made and did not say it of, and
+    would kill it at once.
+    """
+    own = container.config.stop_timeout
+    unsaid = own is None or (own == 0 and product == PODMAN)
+    return ENGINE_GRACE_SECONDS if own is None or unsaid else own
+
+
 def wishes(container: Inspected, image_labels: dict[str, str], name: Name) -> Wishes:
     """What its labels say."""
     return labels.read(container.labels, image_labels, name.namespace)
 
 
 def pod(
-    container: Inspected, name: Name, wanted: Wishes, settings_for: SettingsFor, parts: Parts
+    container: Inspected,
+    name: Name,
+    wanted: Wishes,
+    settings_for: SettingsFor,
+    parts: Parts,
+    *,
+    product: str,
 ) -> Pod:
     """Configuration wins over labels; a manager and our own parts win over both."""
     depends_on = (*naming.dependencies(container.labels, name.namespace), *wanted.depends_on)
-    grace_seconds = container.config.stop_timeout
     found = Pod(
         namespace=name.namespace,
         name=name.name,
         uid=uid(container),
-        runtime=RUNTIME_NAME,
+        runtime=product,
         runtime_id=container.id,
         priority=wanted.priority,
         protected=wanted.protect,
         labelled=wanted.labelled,
         ready=not (container.state.paused or container.state.restarting),
         start_time=_time(container.state.started_at),
-        termination_grace_period_seconds=(
-            ENGINE_GRACE_SECONDS if grace_seconds is None else grace_seconds
-        ),
+        termination_grace_period_seconds=grace_seconds(container, product),
         labels=container.labels,
         group=wanted.group,
         depends_on=tuple(dict.fromkeys(depends_on)),

@@ -65,7 +65,7 @@ class DockerRuntime:
     broker and whatever else must not be stopped. The host in the engine's address is one of them.
     """
 
-    name = pods.RUNTIME_NAME
+    name = pods.DOCKER
 
     def __init__(
         self,
@@ -87,6 +87,7 @@ class DockerRuntime:
         self._container_ids: dict[PodReference, str] = {}
         self._information: Information | None = None
         self._parts: Parts | None = None
+        self._product: str | None = None
 
     async def list(self) -> Listing:
         """Every running container. [Runtime.list]"""
@@ -97,7 +98,8 @@ class DockerRuntime:
             {item.id: names[item.id] for item in summaries if _may_run(item)}
         )
         parts = await self._known_parts()
-        read = partial(self._workloads, seen, information, parts)
+        product = await self._known_product()
+        read = partial(self._workloads, seen, information, parts, product)
         workloads, label_problems = await self._run_blocking(read)
         self._container_ids |= {item.reference: item.pod.runtime_id for item in workloads}
         self._forget(summaries)
@@ -136,9 +138,9 @@ class DockerRuntime:
                 return StopOutcome(result=StopResult.GONE, why=why)
             if (refusal := await self._refusal(pod, container)) is not None:
                 return StopOutcome(result=StopResult.REFUSED, why=refusal)
-            own = container.config.stop_timeout
-            own_seconds = pods.ENGINE_GRACE_SECONDS if own is None else own
-            await self._engine.stop(container.id, grace_seconds, own_seconds)
+            own_seconds = pods.grace_seconds(container, await self._known_product())
+            seconds = own_seconds if grace_seconds is None else grace_seconds
+            await self._engine.stop(container.id, seconds, own_seconds)
             return await self._confirmed(pod, container.id)
         except PeerError as error:
             return StopOutcome(result=StopResult.FAILED, why=str(error))
@@ -171,7 +173,8 @@ class DockerRuntime:
         """Protected and managed by others, from the inspection of this moment."""
         name = Name(namespace=pod.namespace, name=pod.name)
         wanted = pods.wishes(container, await self._labels_of(container), name)
-        found = pods.pod(container, name, wanted, self._settings_for, await self._known_parts())
+        parts, product = await self._known_parts(), await self._known_product()
+        found = pods.pod(container, name, wanted, self._settings_for, parts, product=product)
         if found.managed_by is not None:
             return f"it is managed by {found.managed_by}"
         return "it is protected" if found.protected else None
@@ -215,7 +218,7 @@ class DockerRuntime:
         return tuple(seen), tuple(sorted(problems))
 
     def _workloads(
-        self, seen: tuple[Seen, ...], information: Information, parts: Parts
+        self, seen: tuple[Seen, ...], information: Information, parts: Parts, product: str
     ) -> tuple[tuple[Workload, ...], tuple[str, ...]]:
         """Everything about each container; blocks on small files."""
         found = hierarchies.locate(self._places.cgroup)
@@ -226,7 +229,9 @@ class DockerRuntime:
                 problems.append(problem)
                 continue
             wanted = pods.wishes(item.container, item.image_labels, item.name)
-            pod = pods.pod(item.container, item.name, wanted, self._settings_for, parts)
+            pod = pods.pod(
+                item.container, item.name, wanted, self._settings_for, parts, product=product
+            )
             where = cgroups.whereabouts(
                 item.container, information.cgroup_driver, found, self._places.proc
             )
@@ -253,6 +258,13 @@ class DockerRuntime:
         if self._information is None:
             self._information = await self._engine.information()
         return self._information
+
+    async def _known_product(self) -> str:
+        """Docker's, or Podman's answering for one; asked once."""
+        if self._product is None:
+            version = await self._engine.version()
+            self._product = pods.PODMAN if version.is_podman else pods.DOCKER
+        return self._product
 
     async def _known_parts(self) -> Parts:
         """Which container we are in is asked of the kernel once, its image of the engine."""
