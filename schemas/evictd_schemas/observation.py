@@ -150,6 +150,9 @@ class Pod(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True)
     group: str | None = None
     depends_on: tuple[str, ...] = ()
     restore: str = "auto"
+    action: str = "stop"
+    """How its owner wants it taken off: `stop`, `restart` (ended and started again at once) or
+    `webhook` (left to the configured webhooks unless the request is Hard)."""
     managed_by: str | None = None
     scheduling_group: str | None = None
     requests: Resources = {}

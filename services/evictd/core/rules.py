@@ -64,8 +64,9 @@ class Profile(Struct, frozen=True, kw_only=True):
     The kernel frees memory after the process is gone, and who looks at once takes a second victim
     for nothing. Its key is `settleSeconds`."""
     failed_victim_moves_on: bool = False
-    """A victim that did not go is passed over for ten minutes and the next one is taken. The
-    kubelet asks the same one again; on a host one stuck process would hold up all relief."""
+    """A victim that did not go, or that something else started again within a minute, is passed
+    over for ten minutes and the next one is taken. The kubelet asks the same one again; on a host
+    one stuck process, or a healer that undoes each stop, would hold up all relief."""
     reclaim_pause_seconds: float = 0
     """After a pass that found nobody to evict, reclaiming is not repeated for so many seconds. The
     kubelet reclaims in each pass, but has one only every ten seconds; a host looks far more often

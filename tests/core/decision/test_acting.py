@@ -252,7 +252,7 @@ def test_a_workload_that_something_starts_again_and_again_is_a_loop() -> None:
     for life in range(4):
         stage.pods = []
         stage.pod("phoenix", uses="4Gi", uid=uid_of(f"phoenix {life}"))
-        assert stage.observe("900Mi").victims == ["phoenix"]
+        assert stage.observe("900Mi", after=100).victims == ["phoenix"]
         stage.pods = []
         told += stage.answer("phoenix").events
     assert told == ["EvictionLoop", "EvictionLoop"]
@@ -263,7 +263,7 @@ def test_evictions_far_apart_are_no_loop() -> None:
     for life in range(4):
         stage.pods = []
         stage.pod("phoenix", uses="4Gi", uid=uid_of(f"phoenix {life}"))
-        stage.observe("900Mi", after=400)
+        stage.observe("900Mi", after=2000)
         stage.pods = []
         assert stage.answer("phoenix").events == []
 

@@ -119,7 +119,7 @@ def test_a_failed_eviction_is_still_passed_over_after_a_restart() -> None:
     assert stage.observe("900Mi").verdicts() == {"a": "Failed", "b": "Victim"}
     stage.restart()
     turn = stage.observe("8Gi")
-    assert stage.plan.failed[uid_of("a")] > stage.seconds
+    assert stage.plan.failed["shop/a"].until_boot_seconds > stage.seconds
     assert turn.victims == []
 
 

@@ -4,20 +4,20 @@
 """
 
 from collections.abc import Sequence
-from datetime import datetime
 from enum import StrEnum
 
 from msgspec import structs
 
+from evictd.core.decision import failures
 from evictd.core.decision.plan import Plan
 from evictd.core.decision.ranking import Place
+from evictd.core.holds import hold_on, until_text
 from evictd.core.moments import Now
-from evictd.core.orders import Verb
 from evictd.core.pods import critical, reference
 from evictd.core.rules import Candidates, Rules
 from evictd.core.signals.amounts import rounded_text
 from evictd.core.wording import name_text
-from evictd_schemas import Pod, RankedPod, Wish
+from evictd_schemas import Pod, RankedPod
 
 
 class Verdict(StrEnum):
@@ -65,16 +65,6 @@ def victim(ranking: Sequence[RankedPod]) -> RankedPod | None:
     return next((row for row in ranking if row.verdict == Verdict.VICTIM), None)
 
 
-def hold_on(wishes: Sequence[Wish], name: str, *, hard: bool, utc: datetime) -> Wish | None:
-    """The wish that keeps a pod, `namespace/name`, from being evicted now. [contract 3, Wish]"""
-    for wish in wishes:
-        applies = wish.verb == Verb.HOLD and wish.target in (None, name)
-        current = wish.until is None or wish.until > utc
-        if applies and current and (wish.include_hard or not hard):
-            return wish
-    return None
-
-
 def _ignored(rules: Rules, pod: Pod) -> str:
     """Which budgets do not keep it: node pressure ignores them, and says so.
 
@@ -105,14 +95,12 @@ def _verdict(rules: Rules, plan: Plan, pod: Pod, *, hard: bool, now: Now) -> tup
     exemption = _exemption(rules, pod)
     if exemption is not None:
         return exemption
-    wish = hold_on(tuple(plan.wishes.values()), name_text(pod), hard=hard, utc=now.utc)
+    wish = hold_on(plan.wishes.values(), name_text(pod), hard=hard, utc=now.utc)
     if wish is not None:
-        until = "taken back" if wish.until is None else wish.until.isoformat()
-        return Verdict.HELD, f"held until {until}"
-    failed_until = plan.failed.get(pod.uid, now.boot_seconds)
-    if failed_until > now.boot_seconds:
-        rest = round(failed_until - now.boot_seconds)
-        return Verdict.FAILED, f"its eviction failed, passed over for {rest} s"
+        return Verdict.HELD, f"held {until_text(wish)}"
+    failure = failures.passed_over(plan.failed, pod, now, hard=hard)
+    if failure is not None:
+        return Verdict.FAILED, failures.told(failure, now)
     if pod.uid in plan.leaving.values() or any(own.pod.uid == pod.uid for own in plan.own):
         return Verdict.LEAVING, "is asked to go already"
     return Verdict.CANDIDATE, ""

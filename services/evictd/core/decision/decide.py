@@ -7,8 +7,16 @@ from typing import assert_never
 
 from msgspec import structs
 
-from evictd.core.decision import consent, loops, occurrences, passes, reclaim, report, restore
-from evictd.core.decision.candidates import Verdict
+from evictd.core.decision import (
+    consent,
+    failures,
+    loops,
+    occurrences,
+    passes,
+    reclaim,
+    report,
+    restore,
+)
 from evictd.core.decision.inputs import (
     Answered,
     Fallen,
@@ -38,7 +46,7 @@ from evictd.core.decision.shortage import (
     fresh_thresholds,
     observation_times,
 )
-from evictd.core.decision.upkeep import FAILED_SECONDS, keep, of_another_mode, without
+from evictd.core.decision.upkeep import keep, of_another_mode, with_victim, without
 from evictd.core.effects import Emit, Retract, Tick, WakeAt
 from evictd.core.moments import Now
 from evictd.core.orders import OrderState
@@ -283,12 +291,11 @@ def _ended(rules: Rules, plan: Plan, own: OwnRequest, end: Fate, now: Now) -> St
         gone = Instant(moment=plan.observed, boot_seconds=now.boot_seconds)
         history, told = loops.counted(rules, plan.history, own.pod, now)
         plan = structs.replace(plan, history=history, gone=plan.gone if own.gone else gone)
-        return plan, told
+        return with_victim(rules, plan, own.pod, now), told
     moves_on = rules.profile.failed_victim_moves_on
     if end is Fate.REFUSED or (end is Fate.FAILED and moves_on):
-        until = now.boot_seconds + FAILED_SECONDS
         relieved = {signal: pod for signal, pod in plan.relieved.items() if pod.uid != own.pod.uid}
-        failed = {**plan.failed, own.pod.uid: until}
+        failed = {**plan.failed, **failures.not_gone(own.pod, now, soft=not own.hard)}
         return structs.replace(plan, failed=failed, relieved=relieved), ()
     return plan, ()
 
@@ -332,11 +339,7 @@ def _recalled(rules: Rules, plan: Plan, given: Recalled, now: Now) -> Step:
 
 
 def _resumed(plan: Plan, decision: Decision, now: Now) -> Plan:
-    failed = {
-        row.pod.uid: now.boot_seconds + FAILED_SECONDS
-        for row in decision.ranking
-        if row.verdict == Verdict.FAILED
-    }
+    failed = failures.recalled(decision, now)
     under_way = None
     if decision.order is not None and decision.signal is not None:
         under_way = Reclaiming(

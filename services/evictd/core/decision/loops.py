@@ -15,8 +15,9 @@ from evictd.core.rules import Rules
 from evictd.core.wording import name_text
 from evictd_schemas import PodReference
 
-LOOP_SECONDS = 600.0
-"""Evictions of one name within that time are counted together."""
+LOOP_SECONDS = 3_600.0
+"""Evictions of one name within that time are counted together: who comes back by itself is passed
+over for ten minutes, and the third time is noticed all the same."""
 LOOP_EVICTIONS = 3
 """From so many on it is a loop: twice may be chance."""
 NAMES_MAX = 1_000

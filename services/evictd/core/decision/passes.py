@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from evictd.core.decision import growth, occurrences, reclaim, report
+from evictd.core.decision import failures, growth, occurrences, reclaim, report
 from evictd.core.decision.candidates import Verdict, evictable, may_go, rows, victim, with_victim
 from evictd.core.decision.limits import Offence, offences
 from evictd.core.decision.message import pressure_reason
@@ -295,7 +295,7 @@ def _offences(scene: Scene, plan: Plan) -> tuple[Offence, ...]:
     asked = {own.pod.uid for own in plan.own if own.resource is None}
 
     def open_to(pod: Pod) -> bool:
-        passed_over = plan.failed.get(pod.uid, 0.0) > now.boot_seconds
+        passed_over = failures.passed_over(plan.failed, pod, now, hard=True) is not None
         return evictable(rules, pod) and pod.uid not in asked and not passed_over
 
     return offences(scene.active_pods, scene.layout, open_to)

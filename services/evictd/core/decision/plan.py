@@ -8,6 +8,7 @@ from typing import TypeAlias, TypeVar
 
 from msgspec import Struct, structs
 
+from evictd.core.decision.failures import Failure, Victim
 from evictd.core.decision.growth import Writing
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.returns import Returns
@@ -105,9 +106,10 @@ class Plan(Struct, frozen=True, kw_only=True):
     """One node. Maps are bounded by what the node lists: pods, Evictions, signals, wishes.
 
     `judged`: observation times that a pass has used up, by signal. `handled`: order of the last
-    Pressure taken. `leaving`: name of a running Eviction to its target's uid. `failed`: uid to the
-    boot time until which it is passed over. `gone`: when the last victim was gone. `exhausted`:
-    signal to when nobody was left to evict. `announced`: signal to the crossing that was told.
+    Pressure taken. `leaving`: name of a running Eviction to its target's uid. `failed`: who is
+    passed over, by name. `victims`: who has gone lately, by name. `gone`: when the last victim was
+    gone. `exhausted`: signal to when nobody was left to evict. `announced`: signal to the crossing
+    that was told.
     `clear_since`: signal to when none of its thresholds was met any more. `spent`: topic to the uid
     of the request whose end has been dealt with. `writing`: who writes how much, where that
     decides. `relieved`: disk signal to the one workload that was stopped for this crossing.
@@ -122,7 +124,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     observed: Moment | None = None
     own: tuple[OwnRequest, ...] = ()
     leaving: dict[str, str] = {}
-    failed: dict[str, float] = {}
+    failed: dict[str, Failure] = {}
+    victims: dict[str, Victim] = {}
     wishes: dict[str, Wish] = {}
     reclaiming: Reclaiming | None = None
     gone: Instant | None = None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from msgspec import structs
 
-from evictd.core.decision import growth
+from evictd.core.decision import failures, growth
 from evictd.core.decision.haste import hasten
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.limits import offences
@@ -17,12 +17,11 @@ from evictd.core.effects import BusEffect, Retract
 from evictd.core.moments import Now, elapsed_seconds, moment, rebooted
 from evictd.core.rules import Mode, Rules
 from evictd.core.signals.names import ConditionType, condition_of
-from evictd_schemas import Layout, Moment, Pressure
+from evictd.core.wording import name_text
+from evictd_schemas import Layout, Moment, PodReference, Pressure
 
 HARD_WAIT_SECONDS = 30.0
 """A hard eviction is waited for that long, as the kubelet waits for clean-up. [design, law 7]"""
-FAILED_SECONDS = 600.0
-"""A pod whose eviction failed is passed over that long. [design, law 7]"""
 
 
 def keep(rules: Rules, plan: Plan, given: Judged, layout: Layout, now: Now) -> Step:
@@ -32,7 +31,8 @@ def keep(rules: Rules, plan: Plan, given: Judged, layout: Layout, now: Now) -> S
     if rules.profile.stop_one_growing_writer:
         writing = growth.noted(plan.writing, given.observation, layout, observed)
         plan = structs.replace(plan, writing=writing)
-    plan = _with_gone_targets(plan, given, now)
+    plan = _with_gone_targets(rules, plan, given, now)
+    plan = _with_returned_victims(plan, given, now)
     plan = _with_stuck_evictions(rules, plan, now)
     plan = _with_clear_signals(plan, given.pressure, observed)
     plan, unwanted = without(plan, lambda own: _unwanted(rules, plan, given, layout, own))
@@ -66,7 +66,7 @@ def _unwanted(rules: Rules, plan: Plan, given: Judged, layout: Layout, own: OwnR
     return not offending
 
 
-def _with_gone_targets(plan: Plan, given: Judged, now: Now) -> Plan:
+def _with_gone_targets(rules: Rules, plan: Plan, given: Judged, now: Now) -> Plan:
     """A target that a complete observation does not list is not waited for any more."""
     if given.observation.pods is None or not given.observation.pods_complete:
         return plan
@@ -76,16 +76,32 @@ def _with_gone_targets(plan: Plan, given: Judged, now: Now) -> Plan:
             plan = plan.with_request(structs.replace(own, gone=True))
             gone = Instant(moment=plan.observed, boot_seconds=now.boot_seconds)
             plan = structs.replace(plan, gone=gone)
+            if not own.dry_run and not own.withdrawn:
+                plan = with_victim(rules, plan, own.pod, now)
     return plan
+
+
+def with_victim(rules: Rules, plan: Plan, pod: PodReference, now: Now) -> Plan:
+    """One has gone because we asked for it, where it counts whether it comes back by itself."""
+    if not rules.profile.failed_victim_moves_on:
+        return plan
+    victims = failures.with_victim(plan.victims, plan.failed, pod, now)
+    return structs.replace(plan, victims=victims)
+
+
+def _with_returned_victims(plan: Plan, given: Judged, now: Now) -> Plan:
+    pods = given.observation.pods or ()
+    victims, back = failures.returned(plan.victims, plan.returns, pods, now)
+    return structs.replace(plan, victims=victims, failed={**plan.failed, **back})
 
 
 def _with_stuck_evictions(rules: Rules, plan: Plan, now: Now) -> Plan:
     """A hard eviction that takes too long counts as failed, where the profile moves on."""
-    failed = {uid: until for uid, until in plan.failed.items() if until > now.boot_seconds}
+    failed = failures.current(plan.failed, now)
     if rules.profile.failed_victim_moves_on:
         for own in plan.own:
-            if own.pod.uid not in failed and stuck(own, now):
-                failed[own.pod.uid] = now.boot_seconds + FAILED_SECONDS
+            if name_text(own.pod) not in failed and stuck(own, now):
+                failed |= failures.not_gone(own.pod, now)
     return structs.replace(plan, failed=failed)
 
 

@@ -1,0 +1,156 @@
+"""Who is passed over for a while: a victim that did not go, or that came back by itself.
+
+Memory about a workload is kept by its name. [design, laws 7 and 11] It knows nothing of how anybody
+is chosen.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from evictd.core.decision.returns import Returns
+from evictd.core.moments import Now
+from evictd.core.pods import active
+from evictd.core.ways import Way
+from evictd.core.wording import name_text
+from evictd_schemas import Decision, Pod, PodReference
+
+FAILED_SECONDS = 600.0
+"""A pod whose eviction failed is passed over that long. [design, law 7]"""
+RETURN_SECONDS = 60.0
+"""Who runs again so soon after its end was started by something that undoes what we do: a person
+looks first."""
+NAMES_MAX = 1_000
+"""Names remembered; beyond it the oldest are forgotten."""
+DID_NOT_GO = "its eviction failed"
+PASSED_OVER = ", passed over for "
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """Why a name is passed over, and until when on the worker's own clock.
+
+    `uid`: the one life that it is about; None: every life of the name. `soft`: what failed was a
+    soft eviction.
+    """
+
+    until_boot_seconds: float
+    why: str = DID_NOT_GO
+    uid: str | None = None
+    soft: bool = False
+
+
+class Victim(Struct, frozen=True, kw_only=True):
+    """One that has gone because we asked for it, and when on the worker's own clock."""
+
+    uid: str
+    boot_seconds: float
+
+
+Failures: TypeAlias = Mapping[str, Failure]
+Victims: TypeAlias = Mapping[str, Victim]
+
+
+def passed_over(failures: Failures, pod: Pod, now: Now, *, hard: bool) -> Failure | None:
+    """The failure for which this life is not taken now.
+
+    What a webhook did not take off can still be stopped: a hard shortage does so.
+    """
+    failure = failures.get(name_text(pod))
+    if failure is None or failure.until_boot_seconds <= now.boot_seconds:
+        return None
+    if failure.uid not in (None, pod.uid) or _left_to_webhook(failure, pod, hard=hard):
+        return None
+    return failure
+
+
+def told(failure: Failure, now: Now) -> str:
+    """Why, and for how long still."""
+    return f"{failure.why}{PASSED_OVER}{round(failure.until_boot_seconds - now.boot_seconds)} s"
+
+
+def not_gone(pod: PodReference, now: Now, *, soft: bool = False) -> dict[str, Failure]:
+    """This very life did not go."""
+    until = now.boot_seconds + FAILED_SECONDS
+    return {name_text(pod): Failure(until_boot_seconds=until, uid=pod.uid, soft=soft)}
+
+
+def recalled(decision: Decision, now: Now) -> dict[str, Failure]:
+    """As our own last Decision tells, for ten minutes from now."""
+    until = now.boot_seconds + FAILED_SECONDS
+    return {
+        name_text(row.pod): Failure(
+            until_boot_seconds=until, why=row.why.partition(PASSED_OVER)[0], uid=row.pod.uid
+        )
+        for row in decision.ranking
+        if row.verdict == "Failed" and PASSED_OVER in row.why
+    }
+
+
+def current(failures: Failures, now: Now) -> dict[str, Failure]:
+    """Without those that are over; the newest are kept."""
+    held = [(name, failure) for name, failure in failures.items() if _stands(failure, now)]
+    return dict(held[-NAMES_MAX:])
+
+
+def with_victim(
+    victims: Victims, failures: Failures, pod: PodReference, now: Now
+) -> dict[str, Victim]:
+    """One has gone because we asked for it: whoever has its name soon is looked at."""
+    name = name_text(pod)
+    failure, held = failures.get(name), victims.get(name)
+    back = failure is not None and failure.uid is None and _stands(failure, now)
+    if back or (held is not None and held.uid == pod.uid):
+        return dict(victims)
+    others = [(key, victim) for key, victim in victims.items() if key != name]
+    victim = Victim(uid=pod.uid, boot_seconds=now.boot_seconds)
+    return dict([*others, (name, victim)][-NAMES_MAX:])
+
+
+def returned(
+    victims: Victims, returns: Returns, pods: Iterable[Pod], now: Now
+) -> tuple[dict[str, Victim], dict[str, Failure]]:
+    """Those that are back by themselves: failed victims, whatever life they are in.
+
+    And who may still come back. Who was started again on purpose is no failure: by our own order,
+    or because its `action` says so.
+    """
+    recent = {
+        name: victim
+        for name, victim in victims.items()
+        if now.boot_seconds - victim.boot_seconds <= RETURN_SECONDS
+    }
+    failed: dict[str, Failure] = {}
+    for pod in pods:
+        name = name_text(pod)
+        victim = recent.get(name)
+        if victim is None or victim.uid == pod.uid or not active(pod):
+            continue
+        del recent[name]
+        if pod.action != Way.RESTART and not _brought_back(returns, name, victim):
+            failed[name] = _failure(victim, now)
+    return recent, failed
+
+
+def _failure(victim: Victim, now: Now) -> Failure:
+    seconds = now.boot_seconds - victim.boot_seconds
+    return Failure(
+        until_boot_seconds=now.boot_seconds + FAILED_SECONDS,
+        why=f"something started it again within {seconds:.0f} s of its eviction",
+    )
+
+
+def _brought_back(returns: Returns, name: str, victim: Victim) -> bool:
+    """By our own order, one that still stands or one that is answered."""
+    if returns.returning is not None and returns.returning.name == name:
+        return True
+    falls = returns.falls.get(name)
+    return falls is not None and falls.returned and falls.uid == victim.uid
+
+
+def _left_to_webhook(failure: Failure, pod: Pod, *, hard: bool) -> bool:
+    return hard and failure.soft and pod.action == Way.WEBHOOK
+
+
+def _stands(failure: Failure, now: Now) -> bool:
+    return failure.until_boot_seconds > now.boot_seconds
