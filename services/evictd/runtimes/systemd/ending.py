@@ -1,0 +1,131 @@
+"""The end of one unit: systemd is told to stop it, and what is left after the grace is killed.
+
+A second wish for the same unit joins: it shortens the wait and is told the same end.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+from evictd.core.duty.outcomes import StopOutcome, StopResult
+from evictd.core.errors import EvictdError
+from evictd.runtimes.systemd.systemctl import ANSWER_SECONDS, Answer, Systemctl
+from evictd.runtimes.systemd.unit import Unit
+
+HEARD_SECONDS = 0.2
+"""Before the first SIGKILL, so that systemd has heard of the stop by then: what is only killed it
+might start again."""
+KILL_AGAIN_SECONDS = 1.0
+"""Between two SIGKILLs: what systemd runs after a stop begins only then."""
+KILL_SECONDS = 10.0
+"""After the first SIGKILL only a process stuck in the kernel is left for so long."""
+OWN_SECONDS_MAX = 3_600.0
+"""A unit whose own time has no end has this one."""
+
+CUT_SHORT = StopOutcome(result=StopResult.FAILED, why="the stop was cut short")
+
+
+class Ending:
+    """One stop that runs. `carry_out` is called once, `join` by everyone who comes later.
+
+    `show` gives the unit as it is then.
+    """
+
+    def __init__(
+        self, unit: Unit, systemctl: Systemctl, show: Callable[[str], Awaitable[Unit | None]]
+    ) -> None:
+        self.unit = unit
+        self._systemctl = systemctl
+        self._show = show
+        self._began_seconds = anyio.current_time()
+        self._deadline_seconds = float("inf")
+        self._answer: Answer | None = None
+        self._news = anyio.Event()
+        self._over = anyio.Event()
+        self._outcome = CUT_SHORT
+
+    async def join(self, grace_seconds: int | None) -> StopOutcome:
+        """Shorten the wait to this grace from now, if that is sooner, and wait for the same end."""
+        self._shorten(grace_seconds)
+        await self._over.wait()
+        return self._outcome
+
+    async def carry_out(self, grace_seconds: int | None) -> StopOutcome:
+        """Stop and wait. When it is cancelled, those who joined are told so."""
+        self._shorten(grace_seconds)
+        try:
+            self._outcome = await self._stopped()
+        except EvictdError as error:
+            self._outcome = StopOutcome(result=StopResult.FAILED, why=str(error))
+        finally:
+            self._over.set()
+        return self._outcome
+
+    def _shorten(self, grace_seconds: int | None) -> None:
+        own_seconds = self.unit.stop_seconds
+        own_seconds = OWN_SECONDS_MAX if own_seconds is None else own_seconds
+        # systemd keeps the unit's own time itself; ours only comes in where that was not enough.
+        wait_seconds = own_seconds + KILL_SECONDS if grace_seconds is None else grace_seconds
+        asked_seconds = anyio.current_time() + max(wait_seconds, HEARD_SECONDS)
+        self._deadline_seconds = min(self._deadline_seconds, asked_seconds)
+        self._tell()
+
+    async def _stopped(self) -> StopOutcome:
+        killed_after_seconds: float | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._ask)
+            await self._answered()
+            if self._answer is None:
+                killed_after_seconds = anyio.current_time() - self._began_seconds
+                await self._killed()
+            tasks.cancel_scope.cancel()
+        return await self._confirmed(killed_after_seconds)
+
+    async def _ask(self) -> None:
+        """The child waits until systemd is done."""
+        self._answer = await self._said("stop", seconds=None)
+        self._tell()
+
+    async def _killed(self) -> None:
+        give_up_seconds = anyio.current_time() + KILL_SECONDS
+        while self._answer is None and anyio.current_time() < give_up_seconds:
+            # That there is nothing left to kill is no failure: the answer follows.
+            await self._said("kill", "--signal=SIGKILL")
+            await self._answered(min(anyio.current_time() + KILL_AGAIN_SECONDS, give_up_seconds))
+
+    async def _said(
+        self, verb: str, *options: str, seconds: float | None = ANSWER_SECONDS
+    ) -> Answer:
+        """A call that could not be made is one that failed; what became of the unit is shown."""
+        try:
+            return await self._systemctl.run(verb, *options, "--", self.unit.id, seconds=seconds)
+        except EvictdError as error:
+            return Answer(code=1, complaint=str(error))
+
+    async def _answered(self, until_seconds: float | None = None) -> None:
+        """Until systemd is done or it is that late; without a word, until the grace is over."""
+        while self._answer is None:
+            end_seconds = self._deadline_seconds if until_seconds is None else until_seconds
+            if anyio.current_time() >= end_seconds:
+                return
+            with anyio.move_on_after(end_seconds - anyio.current_time()):
+                await self._news.wait()
+
+    async def _confirmed(self, killed_after_seconds: float | None) -> StopOutcome:
+        """By what systemd shows of this very life, whatever the child has said."""
+        now = await self._show(self.unit.id)
+        if now is None or now.down or now.invocation_id != self.unit.invocation_id:
+            return StopOutcome(result=StopResult.GONE, why=self._way(killed_after_seconds))
+        complaint = "" if self._answer is None else self._answer.complaint
+        why = complaint or f"systemd says {now.active_state} ({now.sub_state}) of it after the stop"
+        return StopOutcome(result=StopResult.FAILED, why=why)
+
+    def _way(self, killed_after_seconds: float | None) -> str:
+        killed = killed_after_seconds is not None
+        how = f", SIGKILL after {killed_after_seconds:.0f} s" if killed else ""
+        starters = ", ".join(self.unit.triggered_by)
+        return f"stopped by systemd{how}" + (f"; {starters} may start it again" if starters else "")
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = anyio.Event()

@@ -1,0 +1,141 @@
+"""systemd as a manager of units: asked for them, told to stop and to start one.
+
+Whoever stops a workload that a unit of systemd runs does it here, so that what must never be
+stopped is refused in one place.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from evictd.core.duty.outcomes import StartOutcome, StartResult, StopOutcome, StopResult
+from evictd.core.errors import EvictdError, PeerError
+from evictd.runtimes.systemd import never
+from evictd.runtimes.systemd import unit as reading
+from evictd.runtimes.systemd.ending import Ending
+from evictd.runtimes.systemd.systemctl import Answer, Systemctl
+from evictd.runtimes.systemd.unit import Unit
+from evictd.shell.blocking import RunBlocking, in_thread
+
+START_SECONDS = 30.0
+"""For systemd to say that a unit is up; a start that takes longer goes on without us."""
+
+Judge: TypeAlias = Callable[[Unit], StopOutcome | None]
+"""The last word on a unit just before its stop: why not, or None."""
+
+
+def nobody_objects(unit: Unit) -> None:
+    """The judge of whoever has looked already."""
+    del unit
+
+
+class Manager:
+    """The systemd of this machine, or with `Systemctl(of_user=True)` that of our own user.
+
+    `run_path` is where the machine's `/run` is.
+    """
+
+    def __init__(
+        self,
+        systemctl: Systemctl | None = None,
+        run_path: Path = Path("/run"),
+        run_blocking: RunBlocking = in_thread,
+    ) -> None:
+        self._systemctl = systemctl or Systemctl()
+        self._run_path = run_path
+        self._run_blocking = run_blocking
+        self._endings: dict[str, Ending] = {}
+
+    async def available(self) -> bool:
+        """Whether systemd manages this machine and answers us."""
+        if not await self._run_blocking((self._run_path / "systemd" / "system").is_dir):
+            return False
+        try:
+            answer = await self._systemctl.run("show", "--property=Version")
+        except EvictdError:
+            return False
+        return answer.code == 0 and answer.output.startswith("Version=")
+
+    async def show(self, names: Sequence[str]) -> tuple[Unit, ...]:
+        """The units of these names, and of those in memory that a pattern matches; in one call.
+
+        A name that is no unit's has a `load_state` that says so. Raises `PeerError` when systemd
+        does not answer, `HostError` without `systemctl`.
+        """
+        if not names:
+            return ()
+        wanted = f"--property={','.join(reading.PROPERTIES)}"
+        answer = await self._systemctl.run("show", wanted, "--", *names)
+        if answer.code != 0:
+            raise PeerError(f"systemctl show: {answer.complaint or f'exit code {answer.code}'}")
+        return reading.units(answer.output)
+
+    async def stop(
+        self, name: str, grace_seconds: int | None, judge: Judge = nobody_objects
+    ) -> StopOutcome:
+        """Stop a unit, or a slice with all in it, and confirm it.
+
+        None means the unit's own `TimeoutStopSec`; after a smaller grace what is left is killed. A
+        second call while the first runs shortens the wait, and both tell the same end. Never
+        raises: every end is a value.
+        """
+        try:
+            unit, outcome = await self._target(name, judge)
+        except EvictdError as error:
+            return StopOutcome(result=StopResult.FAILED, why=str(error))
+        if outcome is not None or unit is None:
+            return outcome or StopOutcome(result=StopResult.NOT_FOUND)
+        running = self._endings.get(unit.id)
+        if running is not None:
+            return await running.join(grace_seconds)
+        ending = Ending(unit, self._systemctl, self._shown)
+        self._endings[unit.id] = ending
+        try:
+            return await ending.carry_out(grace_seconds)
+        finally:
+            del self._endings[unit.id]
+
+    async def start(self, name: str) -> StartOutcome:
+        """Start a unit and confirm that it runs. Never raises: every end is a value."""
+        if reading.name_problem(name) is not None:
+            return StartOutcome(result=StartResult.NOT_FOUND, why=f"{name} is no name of a unit")
+        try:
+            return await self._started(name)
+        except EvictdError as error:
+            return StartOutcome(result=StartResult.FAILED, why=str(error))
+
+    async def _target(self, name: str, judge: Judge) -> tuple[Unit | None, StopOutcome | None]:
+        """The unit as it is now, and why it is not stopped, where it is not."""
+        unit = None if reading.name_problem(name) is not None else await self._shown(name)
+        if unit is None or not unit.runs:
+            return None, StopOutcome(result=StopResult.NOT_FOUND)
+        if (why := never.reason(unit.names)) is not None:
+            return unit, StopOutcome(result=StopResult.REFUSED, why=f"it is protected: {why}")
+        if unit.refuses_stop:
+            why = "it is protected: its file says RefuseManualStop=yes"
+            return unit, StopOutcome(result=StopResult.REFUSED, why=why)
+        return unit, judge(unit)
+
+    async def _started(self, name: str) -> StartOutcome:
+        unit = await self._shown(name)
+        if unit is None or unit.load_state == "not-found":
+            why = f"{name} has no file any more"
+            return StartOutcome(result=StartResult.NOT_FOUND, why=why)
+        if unit.runs and unit.active_state != "deactivating":
+            return StartOutcome(result=StartResult.RUNNING)
+        if unit.load_state != "loaded" or unit.refuses_start:
+            why = "its file forbids it" if unit.refuses_start else f"it is {unit.load_state}"
+            return StartOutcome(result=StartResult.REFUSED, why=why)
+        try:
+            answer = await self._systemctl.run("start", "--", name, seconds=START_SECONDS)
+        except PeerError as error:  # a start that takes long may have come far enough
+            answer = Answer(code=1, complaint=str(error))
+        now = await self._shown(name)
+        if now is not None and (now.runs or answer.code == 0):
+            return StartOutcome(result=StartResult.STARTED)
+        state = "gone" if now is None else f"{now.active_state} ({now.sub_state})"
+        why = answer.complaint or f"systemd says {state} of it after the start"
+        return StartOutcome(result=StartResult.FAILED, why=why)
+
+    async def _shown(self, name: str) -> Unit | None:
+        return next((unit for unit in await self.show((name,)) if name in unit.names), None)
