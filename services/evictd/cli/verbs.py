@@ -16,6 +16,9 @@ class Verb:
 
 VERBS = {
     "status": Verb(module="status", summary="Tell how this machine is; also without a verb."),
+    "doctor": Verb(
+        module="doctor", summary="Examine this machine: what is wrong, and what to do about it."
+    ),
     "get": Verb(module="get", summary="Print what is on the bus now, a row each."),
     "describe": Verb(module="describe", summary="Tell all there is of one thing."),
     "watch": Verb(module="watch", summary="Print Evictions or events as they come."),

@@ -1,0 +1,197 @@
+"""Other programs that kill or heal on this machine, and whose line comes first.
+
+They save the machine late and without a choice; evictd chooses early. So each of their lines should
+be below ours. [design, two profiles: other killers] [field cases I7, J1, J2]
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from msgspec import Struct
+
+from evictd.cli.checkup.findings import Finding, note, ok, problem
+
+EARLYOOM_PERCENT = 10.0
+NOHANG_PERCENT = 5.0
+"""Its soft line; the hard one is lower."""
+OOMD_PRESSURE_PERCENT = 60.0
+OOMD_PRESSURE_SECONDS = "30s"
+PSI_MONITOR_PERCENT = 40.0
+"""What each of them does where nothing is configured."""
+KIB_PER_MIB = 1024
+
+
+class Killer(Struct, frozen=True, kw_only=True):
+    """A killer that runs, by the name of its process.
+
+    `arguments` as it was started, `configuration` the text of its files, "" where none is readable.
+    """
+
+    name: str
+    arguments: tuple[str, ...] = ()
+    configuration: str = ""
+
+
+class OurLines(Struct, frozen=True, kw_only=True):
+    """Our hard lines on this machine: memory left in percent and MiB, stalls in percent.
+
+    None where there is no such line, or the machine has no such signal.
+    """
+
+    memory_percent: float | None = None
+    memory_total_mib: float | None = None
+    stall_percent: float | None = None
+
+
+def findings(killers: tuple[Killer, ...], ours: OurLines) -> Iterator[Finding]:
+    """One line a killer."""
+    if not killers:
+        yield ok("other killers", "none is running")
+    for killer in killers:
+        yield JUDGES[killer.name](killer, ours)
+
+
+def _against_memory(name: str, percent: float, ours: OurLines, remedy: str) -> Finding:
+    """`percent` of memory left is where it begins."""
+    check = f"killer {name}"
+    if ours.memory_percent is None:
+        return note(
+            check,
+            f"acts at {percent:g}% of memory left, and evictd has no hard line for memory",
+            means=f"{name} decides alone who is killed",
+        )
+    text = f"acts at {percent:g}% of memory left, evictd at {ours.memory_percent:g}%"
+    if percent >= ours.memory_percent:
+        return problem(
+            check,
+            text,
+            means=f"{name} comes first and kills a process, whatever its priority here",
+            remedy=remedy,
+        )
+    return ok(check, f"{text}: evictd comes first")
+
+
+def _earlyoom(killer: Killer, ours: OurLines) -> Finding:
+    """-m PERCENT[,PERCENT]; -M KIB[,KIB] wins where it is the lower one."""
+    percent = _option(killer.arguments, "-m")
+    kibibytes = _option(killer.arguments, "-M")
+    found = EARLYOOM_PERCENT if percent is None else percent
+    if kibibytes is not None and ours.memory_total_mib:
+        share = 100 * kibibytes / KIB_PER_MIB / ours.memory_total_mib
+        found = share if percent is None else min(percent, share)
+    remedy = 'EARLYOOM_ARGS="-m 3,1 -s 5,2" in /etc/default/earlyoom, then restart it'
+    return _against_memory("earlyoom", round(found, 1), ours, remedy)
+
+
+def _option(arguments: tuple[str, ...], flag: str) -> float | None:
+    """The first number after a flag, written together or apart."""
+    for index, word in enumerate(arguments):
+        if word.startswith(flag):
+            rest = word.removeprefix(flag) or "".join(arguments[index + 1 : index + 2])
+            return _number(rest.partition(",")[0])
+    return None
+
+
+def _number(text: str) -> float | None:
+    found = re.match(r"\s*(\d+(\.\d+)?)", text)
+    return None if found is None else float(found[1])
+
+
+def _nohang(killer: Killer, ours: OurLines) -> Finding:
+    """The soft line is its first; values are `5 %` or `300 M`."""
+    values = settings(killer.configuration)
+    text = values.get("soft_threshold_min_mem") or values.get("hard_threshold_min_mem") or ""
+    amount = _number(text)
+    if amount is not None and text.rstrip().endswith("M"):
+        total = ours.memory_total_mib
+        amount = None if not total else 100 * amount / total
+    remedy = "lower soft_threshold_min_mem and hard_threshold_min_mem in its configuration"
+    percent = NOHANG_PERCENT if amount is None else round(amount, 1)
+    return _against_memory("nohang", percent, ours, remedy)
+
+
+def _systemd_oomd(killer: Killer, ours: OurLines) -> Finding:
+    """It looks at the stalls of single units, of those only that are marked."""
+    values = settings(killer.configuration)
+    limit = _number(values.get("DefaultMemoryPressureLimit", ""))
+    limit = OOMD_PRESSURE_PERCENT if limit is None else limit
+    lasting = values.get("DefaultMemoryPressureDurationSec") or OOMD_PRESSURE_SECONDS
+    text = f"acts at {limit:g}% of stalls for {lasting} in a marked unit"
+    return _against_stalls(
+        killer.name,
+        text,
+        limit,
+        ours,
+        "DefaultMemoryPressureLimit=60% in /etc/systemd/oomd.conf, or "
+        "ManagedOOMMemoryPressure=auto for the slice of the containers; see `oomctl`",
+    )
+
+
+def _psi_monitor(killer: Killer, ours: OurLines) -> Finding:
+    text = f"lets the kernel kill at {PSI_MONITOR_PERCENT:g}% of stalls"
+    return _against_stalls(
+        killer.name, text, PSI_MONITOR_PERCENT, ours, "stop and disable psi-monitor.service"
+    )
+
+
+def _against_stalls(name: str, text: str, percent: float, ours: OurLines, remedy: str) -> Finding:
+    check = f"killer {name}"
+    if ours.stall_percent is None:
+        return note(
+            check,
+            f"{text}, and evictd has no line for stalls",
+            means=f"{name} decides alone who is killed in a thrashing machine",
+        )
+    text = f"{text}, evictd at {ours.stall_percent:g}% of the whole machine's"
+    if percent < ours.stall_percent:
+        return problem(
+            check,
+            text,
+            means=f"{name} comes first and kills a whole unit or container",
+            remedy=remedy,
+        )
+    return ok(check, f"{text}: evictd comes first")
+
+
+def _untold(killer: Killer, ours: OurLines) -> Finding:
+    """Its lines cannot be compared; that it is there is worth knowing."""
+    del ours
+    detail = ""
+    if killer.configuration:
+        detail = "; it has a configuration of its own" if _is_json(killer.configuration) else ""
+    return note(
+        f"killer {killer.name}",
+        f"is running{detail}",
+        means="it kills by rules that evictd does not know, and may come first",
+        remedy="set its lines below those that `evictd config check` prints",
+    )
+
+
+def _is_json(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
+
+
+def settings(text: str) -> Mapping[str, str]:
+    """Lines of `key = value`, comments and sections left out; the last one counts."""
+    found = {}
+    for line in text.splitlines():
+        key, separator, value = line.partition("=")
+        if separator and not key.lstrip().startswith(("#", ";", "$", "@")):
+            found[key.strip()] = value.strip()
+    return found
+
+
+JUDGES: Mapping[str, Callable[[Killer, OurLines], Finding]] = {
+    "earlyoom": _earlyoom,
+    "nohang": _nohang,
+    "systemd-oomd": _systemd_oomd,
+    "psi-monitor": _psi_monitor,
+    "oomd": _untold,
+    "low-memory-monitor": _untold,
+    "lmkd": _untold,
+}
+"""Every killer that is known, by the name of its process."""

@@ -1,0 +1,86 @@
+"""Whether evictd, its broker and the engine outlive the shortage that evictd is to end.
+
+[design, law 9] [field cases L12, M22]
+"""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from evictd.cli.checkup.findings import Finding, note, ok, problem
+
+SAFE_SCORE = -500
+"""The engine's own; what is at or below it is killed after everything that is not protected."""
+KIB_PER_MIB = 1024
+
+
+class Guarded(Struct, frozen=True, kw_only=True):
+    """A process that must outlive a shortage. `part`: evictd, the broker, the engine.
+
+    None: could not be read. `reserved_bytes`: memory that its group keeps (MemoryMin, MemoryLow).
+    """
+
+    part: str
+    pid: int
+    oom_score_adj: int | None = None
+    swapped_kib: int | None = None
+    locked_kib: int | None = None
+    reserved_bytes: int | None = None
+
+
+class GuardFacts(Struct, frozen=True, kw_only=True):
+    """All of them, and whether this machine has swap."""
+
+    processes: tuple[Guarded, ...] = ()
+    swap_total: int = 0
+
+
+REMEDIES = {
+    "evictd": "OOMScoreAdjust=-900 in the unit (deploy/evictd.service does), or "
+    "EVICTD_OOM_SCORE_ADJ=-900 for Compose",
+    "broker": "OOMScoreAdjust=-900 in mosquitto.service, or oomScoreAdj of its container",
+    "engine": "OOMScoreAdjust=-500 in docker.service, as its package has it",
+}
+
+
+def findings(facts: GuardFacts) -> Iterator[Finding]:
+    """One line a process."""
+    if not any(one.part == "evictd" for one in facts.processes):
+        yield note(
+            "protection of evictd",
+            "it is not running here, as far as can be seen",
+            remedy="`evictd up`, or `docker compose up -d`",
+        )
+    for one in facts.processes:
+        yield _score(one)
+        yield from _memory(one, facts.swap_total)
+
+
+def _score(one: Guarded) -> Finding:
+    check = f"protection of {one.part}"
+    if one.oom_score_adj is None:
+        return note(check, f"process {one.pid} cannot be looked at by this user")
+    text = f"process {one.pid} has oom_score_adj {one.oom_score_adj}"
+    if one.oom_score_adj <= SAFE_SCORE:
+        return ok(check, text)
+    means = "the kernel may kill it before the workload that fills the memory"
+    if one.part == "evictd":
+        return problem(check, text, means=means, remedy=REMEDIES[one.part])
+    return note(check, text, means=means, remedy=REMEDIES[one.part])
+
+
+def _memory(one: Guarded, swap_total: int) -> Iterator[Finding]:
+    """Only of evictd: pages on a disk that thrashes come back too late."""
+    if one.part != "evictd" or not swap_total:
+        return
+    if one.reserved_bytes or one.locked_kib:
+        yield ok("memory of evictd", f"process {one.pid} has memory reserved")
+        return
+    out = f", {one.swapped_kib // KIB_PER_MIB} MiB of it is" if one.swapped_kib else ""
+    yield note(
+        "memory of evictd",
+        f"process {one.pid} may be swapped out{out and out + ' now'}",
+        means="in a machine that thrashes its decisions come late",
+        remedy="MemoryLow=128M and MemorySwapMax=0 in the unit, or memswap_limit as mem_limit in "
+        "Compose",
+    )

@@ -1,0 +1,76 @@
+"""The engine's socket as a file, and what the engine says behind it."""
+
+import getpass
+import grp
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import anyio
+from msgspec import structs
+
+from evictd.cli.checkup.engine import EngineFacts, SocketFacts
+from evictd.cli.machine import engine_address
+from evictd.cli.workloads import runtimes
+from evictd.core.errors import EvictdError
+from evictd.core.rules import Mode, Rules
+from evictd.runtimes.docker import DockerRuntime
+from evictd.runtimes.docker.rights import asked
+from evictd_schemas.configuration import Configuration
+
+LIST_SECONDS = 5.0
+"""A runtime's whole list; a person waits."""
+
+
+async def engine(configuration: Configuration, rules: Rules) -> EngineFacts:
+    """Where it is, who asks, and all that it says."""
+    docker = configuration.sources.runtimes.docker
+    address = engine_address(configuration)
+    socket = None if address is not None and not address.startswith("unix:") else docker.socket
+    if address is not None and address.startswith("unix:"):
+        socket = urlsplit(address).path
+    facts = EngineFacts(
+        address=address,
+        wanted=docker.enabled is True,
+        named="DOCKER_HOST" in os.environ,
+        socket=None if socket is None else socket_facts(Path(socket)),
+        user=_user(),
+        acts=rules.mode is Mode.ACT,
+    )
+    return facts if address is None else structs.replace(facts, sight=await asked(address))
+
+
+async def label_problems(configuration: Configuration) -> tuple[str, ...]:
+    """What the runtime has to say about workloads; nothing where it cannot be asked."""
+    for runtime in runtimes(configuration):
+        try:
+            if not isinstance(runtime, DockerRuntime):
+                continue
+            with anyio.move_on_after(LIST_SECONDS):
+                listing = await runtime.list()
+                return tuple(text for text in listing.problems if "label" in text)
+        except EvictdError:
+            return ()  # whatever is refused has a line of its own
+        finally:
+            await runtime.close()
+    return ()
+
+
+def socket_facts(path: Path) -> SocketFacts:
+    """What the file system says about it."""
+    try:
+        group = grp.getgrgid(path.stat().st_gid).gr_name
+    except KeyError:
+        group = str(path.stat().st_gid)
+    except OSError:
+        return SocketFacts(path=str(path))
+    usable = os.access(path, os.R_OK | os.W_OK)
+    return SocketFacts(path=str(path), exists=True, usable=usable, group=group)
+
+
+def _user() -> str:
+    """By name where this machine knows it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.geteuid()}"

@@ -1,0 +1,252 @@
+"""What an engine, or the proxy before it, lets us ask: each endpoint once, and nothing is changed.
+
+A call that would change something is made about a container that does not exist: "not found" says
+that it is allowed. A prune has no such way and is never tried. It judges nothing.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import aiodocker
+import aiohttp
+import anyio
+import msgspec
+from msgspec import Struct, structs
+
+from evictd.runtimes.docker.engine import CONNECT_SECONDS
+
+CALL_SECONDS = 3.0
+"""Of one endpoint; an engine that is well answers within milliseconds."""
+CONTAINERS_MAX = 500
+"""Containers that are inspected at most: a person waits."""
+AT_ONCE = 8
+NOBODY = "0" * 64
+"""An id that no container has. In the form of an id, so that a proxy's expression lets it by."""
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """One endpoint. `status` None: nobody answered, and `why` says what happened instead.
+
+    `seconds`: how long it took.
+    """
+
+    endpoint: str
+    status: int | None = None
+    why: str = ""
+    seconds: float = 0.0
+
+
+class EngineSelf(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """GET /info, as far as it says what the machine can do. None: this engine does not tell."""
+
+    name: str = ""
+    server_version: str = ""
+    operating_system: str = ""
+    kernel_version: str = ""
+    docker_root_dir: str | None = None
+    cgroup_driver: str = ""
+    cgroup_version: str | None = None
+    memory_limit: bool | None = None
+    swap_limit: bool | None = None
+    pids_limit: bool | None = None
+    containers: int = 0
+    containers_running: int = 0
+    images: int = 0
+    mem_total: int = 0
+    warnings: tuple[str, ...] | None = None
+    security_options: tuple[str, ...] | None = None
+
+
+class Component(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """A part of an engine."""
+
+    name: str = ""
+
+
+class EngineVersion(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """GET /version."""
+
+    version: str = ""
+    components: tuple[Component, ...] | None = None
+
+
+class Settings(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """What a container was made with; `env` as `NAME=value`."""
+
+    image: str = ""
+    labels: dict[str, str] | None = None
+    env: tuple[str, ...] | None = None
+    cmd: tuple[str, ...] | None = None
+    entrypoint: tuple[str, ...] | None = None
+
+
+class Policy(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """When the engine itself starts it again."""
+
+    name: str = ""
+
+
+class Host(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """What a container has of the machine."""
+
+    oom_score_adj: int | None = None
+    restart_policy: Policy = Policy()
+
+
+class Being(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """Whether it runs."""
+
+    running: bool = False
+
+
+class Container(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """GET /containers/{id}/json, as far as an owner's mistakes can be seen in it."""
+
+    id: str
+    name: str = ""
+    state: Being = Being()
+    config: Settings = Settings()
+    host_config: Host = Host()
+
+
+class Sight(Struct, frozen=True, kw_only=True):
+    """All that one engine said. `containers_left_out`: more than were inspected."""
+
+    answers: tuple[Answer, ...] = ()
+    version: EngineVersion | None = None
+    information: EngineSelf | None = None
+    containers: tuple[Container, ...] = ()
+    containers_left_out: int = 0
+
+
+async def asked(address: str, *, with_images: bool = False) -> Sight:
+    """Ask an engine at `unix://…` or `tcp://…`. Never raises for what an engine can answer.
+
+    `with_images`: the calls that only removing unused images needs too.
+    """
+    timeout = aiohttp.ClientTimeout(total=CALL_SECONDS, sock_connect=CONNECT_SECONDS)
+    try:
+        client = aiodocker.Docker(url=address, timeout=timeout)
+    except (ValueError, OSError) as error:
+        return Sight(answers=(Answer(endpoint="GET /version", why=str(error)),))
+    try:
+        return await _Questions(client).all(with_images=with_images)
+    finally:
+        await client.close()
+
+
+class _Questions:
+    """One engine being asked."""
+
+    def __init__(self, client: aiodocker.Docker) -> None:
+        self._client = client
+        self._prefix = ""
+        self._answers: list[Answer] = []
+
+    async def all(self, *, with_images: bool) -> Sight:
+        version = await self._get("/version", "/version")
+        if self._answers[0].status is None:
+            return Sight(answers=tuple(self._answers))
+        self._prefix = _prefix(version)
+        information = await self._get("/info", "/info")
+        listed = await self._get("/containers/json", "/containers/json?all=1")
+        ids = [item["Id"] for item in listed or () if isinstance(item, dict) and "Id" in item]
+        containers = await self._inspected(ids)
+        await self._look_at_images()
+        moment = "/events?since=1&until=2"
+        await self._get("/events", moment)
+        for verb in ("stop", "start"):
+            await self._ask("POST", f"/containers/{{id}}/{verb}", f"/containers/{NOBODY}/{verb}")
+        if with_images:
+            await self._get("/images/json", "/images/json")
+            await self._ask("DELETE", "/images/{id}", f"/images/{NOBODY}")
+        return Sight(
+            answers=tuple(self._answers),
+            version=_converted(version, EngineVersion),
+            information=_converted(information, EngineSelf),
+            containers=containers,
+            containers_left_out=max(0, len(ids) - CONTAINERS_MAX),
+        )
+
+    async def _inspected(self, ids: list[str]) -> tuple[Container, ...]:
+        """The first tells whether it is allowed; without any, one that does not exist does."""
+        endpoint = "/containers/{id}/json"
+        first = await self._get(endpoint, f"/containers/{ids[0] if ids else NOBODY}/json")
+        found = [first]
+        if first is not None:
+            limit = anyio.CapacityLimiter(AT_ONCE)
+
+            async def look(number: str) -> None:
+                async with limit:
+                    found.append((await self._call("GET", f"/containers/{number}/json"))[1])
+
+            async with anyio.create_task_group() as tasks:
+                for number in ids[1:CONTAINERS_MAX]:
+                    tasks.start_soon(look, number)
+        read = (_converted(one, Container) for one in found)
+        return tuple(sorted((one for one in read if one is not None), key=lambda one: one.name))
+
+    async def _look_at_images(self) -> None:
+        """The labels of images are read to tell them from those of containers."""
+        await self._get("/images/{id}/json", f"/images/{NOBODY}/json")
+
+    async def _get(self, endpoint: str, path: str) -> Any:
+        return await self._ask("GET", endpoint, path)
+
+    async def _ask(self, method: str, endpoint: str, path: str) -> Any:
+        began_seconds = anyio.current_time()
+        answer, content = await self._call(method, path)
+        took = anyio.current_time() - began_seconds
+        self._answers.append(
+            structs.replace(answer, endpoint=f"{method} {endpoint}", seconds=round(took, 3))
+        )
+        return content
+
+    async def _call(self, method: str, path: str) -> tuple[Answer, Any]:
+        url = f"{_base(self._client.docker_host)}{self._prefix}{path}"
+        try:
+            async with self._client.session.request(method, url) as response:
+                text = await response.text()
+                content = _decoded(text)
+                said = content.get("message", "") if isinstance(content, Mapping) else text
+                why = "" if response.status < 300 else str(said).strip()[:200]
+                good = content if response.status < 300 else None
+                return Answer(endpoint=path, status=response.status, why=why), good
+        except TimeoutError:
+            return Answer(endpoint=path, why=f"no answer within {CALL_SECONDS:g} s"), None
+        except (aiohttp.ClientError, OSError, UnicodeDecodeError) as error:
+            return Answer(endpoint=path, why=str(error) or type(error).__name__), None
+
+
+def _base(host: str) -> str:
+    """As aiodocker builds its addresses: the socket itself is in the connector."""
+    return host.replace("unix://", "http://", 1).replace("tcp://", "http://", 1)
+
+
+def _prefix(version: Any) -> str:
+    """The same version in the path that the client of every day puts there."""
+    number = version.get("ApiVersion") if isinstance(version, Mapping) else None
+    return f"/v{number}" if isinstance(number, str) else ""
+
+
+def _decoded(text: str) -> Any:
+    """The first value of an answer; None for what is no JSON, as of a stream of events."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _converted(content: Any, kind: type[Any]) -> Any:
+    try:
+        return None if content is None else msgspec.convert(content, kind)
+    except msgspec.ValidationError:
+        return None
+
+
+def environment(container: Container) -> Iterator[tuple[str, str]]:
+    """Its variables, name and value."""
+    for entry in container.config.env or ():
+        name, _, value = entry.partition("=")
+        yield name, value
