@@ -21,11 +21,18 @@ class Order(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class StepOutcome(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What one reclaim step gave back; `error` says why it could not."""
+    """What one reclaim step gave back, as the file system says; `error` says why it could not.
+
+    `listed_bytes`: the runtime's own figure of what was taken, or would be in a dry run. `taken`:
+    names of that, the first 20 of `taken_total`.
+    """
 
     step: str
     freed_bytes: int = 0
     freed_inodes: int = 0
+    listed_bytes: int = 0
+    taken: tuple[str, ...] = ()
+    taken_total: int = 0
     error: str | None = None
 
 

@@ -15,6 +15,7 @@ from evictd.core.decision.reclaim import ORDER_NAME as RECLAIM
 from evictd.core.decision.restore import ORDER_NAME as RESTORE
 from evictd.core.orders import OrderState
 from evictd.core.protocol.vocabulary import ConditionType, Intent
+from evictd.core.signals.names import Resource, resource_of
 from evictd.simulation.cast import Cast, name_of
 from evictd.simulation.chronicle import Chronicle
 from evictd.simulation.joined import Joined, sent
@@ -128,8 +129,14 @@ class World:
     def _reclaim(self, order: Order, give_back: GiveBack, look: Callable[[], None]) -> None:
         """Nothing unless the mode is act."""
         freed = 0 if order.dry_run else give_back(order.signal or "")
+        inodes = resource_of(order.signal or "") is Resource.INODES
         outcomes = tuple(
-            StepOutcome(step=name, freed_bytes=0 if index else freed, error=self.reclaim.error)
+            StepOutcome(
+                step=name,
+                freed_bytes=0 if index or inodes else freed,
+                freed_inodes=0 if index or not inodes else freed,
+                error=self.reclaim.error,
+            )
             for index, name in enumerate(order.steps)
         )
         self._report(

@@ -158,6 +158,10 @@ class Turn:
         return [item.event.data["message"] for item in self.effects if isinstance(item, Emit)]
 
     @property
+    def event_data(self) -> list[dict[str, Any]]:
+        return [item.event.data for item in self.effects if isinstance(item, Emit)]
+
+    @property
     def event_ids(self) -> list[str]:
         return [item.event.id for item in self.effects if isinstance(item, Emit)]
 
@@ -289,12 +293,22 @@ class Stage:
         )
         return self.tell(Answered(topic=self.topic_of(name), status=sent(status)))
 
-    def finish(self, order: Order, *, state: str = "Finished", error: str | None = None) -> Turn:
-        """The responder's last word about an order."""
+    def finish(
+        self,
+        order: Order,
+        *,
+        state: str = "Finished",
+        error: str | None = None,
+        freed_bytes: int = 0,
+    ) -> Turn:
+        """The responder's last word about an order; its first step gave so much back."""
         status = OrderStatus(
             order_uid=order.uid,
             state=state,
-            steps=tuple(StepOutcome(step=step, error=error) for step in order.steps),
+            steps=tuple(
+                StepOutcome(step=step, error=error, freed_bytes=0 if index else freed_bytes)
+                for index, step in enumerate(order.steps)
+            ),
             finished=Moment(time=self.now.utc, boot_id="one", uptime_seconds=self.seconds),
         )
         self.watch, _ = evaluate(self.rules, self.watch, Reclaimed(status=status), self.now)

@@ -14,6 +14,7 @@ from evictd_schemas import (
     OrderStatus,
     Pod,
     PodStatistics,
+    StepOutcome,
     Volume,
     VolumeStatistics,
 )
@@ -146,10 +147,10 @@ def test_a_pod_that_went_meanwhile_is_not_asked_to_go() -> None:
 
 
 def test_reclaiming_is_not_repeated_at_once_when_nobody_could_go() -> None:
-    stage = disk(kubelet=False)
+    stage = disk(kubelet=False, reclaim_steps=("danglingImages",))
     stage.pods = [writer("db", "9Gi", critical=True)]
     (order,) = low(stage).orders
-    stage.finish(order)
+    stage.finish(order, freed_bytes=1)
     assert "NothingLeftToEvict" in low(stage, after=0).events
     assert low(stage, after=1).orders == []
     assert low(stage, after=10).orders != []
@@ -283,3 +284,74 @@ def test_statuses_of_other_orders_and_repeated_ones_change_nothing() -> None:
         assert stage.tell(Ordered(name="reclaim", status=status)).effects == ()
     stage.finish(order)
     assert stage.finish(order).effects == ()
+
+
+def host_disk(**fields: object) -> Stage:
+    """A plain host with two steps and nobody who may go."""
+    steps = ("danglingImages", "buildCache")
+    stage = disk(DISK, kubelet=False, reclaim_steps=steps, **fields)
+    stage.pods = [writer("db", "9Gi", critical=True)]
+    return stage
+
+
+def test_a_step_that_gave_nothing_is_not_repeated_for_ten_minutes() -> None:
+    stage = host_disk()
+    (order,) = low(stage).orders
+    stage.finish(order, freed_bytes=1)
+    low(stage, after=0)
+    (again,) = low(stage).orders
+    assert again.steps == ("danglingImages",), "the first one gave something back"
+    stage.finish(again)
+    low(stage, after=0)
+    assert low(stage).orders == []
+    assert low(stage, after=569).orders == []
+    (later,) = low(stage, after=11).orders
+    assert later.steps == ("buildCache",), "it failed first"
+
+
+def test_a_crossing_that_is_over_forgets_what_gave_nothing() -> None:
+    stage = host_disk(transition_seconds=60)
+    (order,) = low(stage).orders
+    stage.finish(order)
+    low(stage, after=0)
+    for _ in range(3):
+        low(stage, nodefs="9Gi", after=50)
+    assert low(stage).orders[0].steps == ("danglingImages", "buildCache")
+
+
+def test_a_disk_that_is_empty_again_costs_nobody_though_memory_is_short() -> None:
+    """The kubelet asks for every threshold; a plain host for those of the disk."""
+    stage = disk(DISK, "memory.available<1Gi/3600", kubelet=False, reclaim_steps=("buildCache",))
+    (order,) = low(stage, memory="512Mi").orders
+    stage.finish(order, freed_bytes=1)
+    turn = low(stage, memory="512Mi", nodefs="9Gi", after=1)
+    assert (turn.action, turn.victims) == ("Wait", [])
+    assert turn.decision is not None
+    assert turn.decision.reason.startswith("reclaiming was enough for nodefs.available")
+
+
+def test_a_rehearsal_tells_what_each_step_would_take_and_goes_on() -> None:
+    stage = disk(DISK, kubelet=False, mode=Mode.DRY_RUN, reclaim_steps=("images", "logs"))
+    (order,) = low(stage).orders
+    steps = (
+        StepOutcome(step="images", listed_bytes=amount("3Mi"), taken=("a:1", "b:1"), taken_total=2),
+        StepOutcome(step="logs", error="not supported by docker"),
+    )
+    status = OrderStatus(order_uid=order.uid, state="Refused", steps=steps)
+    turn = stage.tell(Ordered(name="reclaim", status=status))
+    assert turn.event_messages[0] == (
+        "nodefs.available: a reclaim would take images 2 (3Mi), logs not supported by docker;"
+        " nothing was taken, mode is dry-run"
+    )
+    assert turn.event_data[0]["steps"][0]["taken"] == ("a:1", "b:1")
+    assert low(stage).orders == [], "it is told once a crossing"
+
+
+def test_inodes_that_came_back_are_told_as_inodes() -> None:
+    stage = disk("nodefs.inodesFree<1k", kubelet=False, reclaim_steps=("buildCache",))
+    (order,) = stage.observe(signals={"nodefs.inodesFree": "100"}).orders
+    outcome = StepOutcome(step="buildCache", freed_bytes=7, freed_inodes=4000)
+    status = OrderStatus(order_uid=order.uid, state="Finished", steps=(outcome,))
+    stage.tell(Ordered(name="reclaim", status=status))
+    turn = stage.observe(signals={"nodefs.inodesFree": "4k"})
+    assert turn.event_messages == ["nodefs.inodesFree: 4,000 came back, which is enough"]

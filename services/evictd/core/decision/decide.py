@@ -10,6 +10,8 @@ from msgspec import structs
 from evictd.core.decision import (
     consent,
     failures,
+    filling,
+    growth,
     loops,
     occurrences,
     passes,
@@ -185,7 +187,7 @@ def _amid_reclaim(rules: Rules, plan: Plan, under_way: Reclaiming, given: Judged
 
 def _rechecked(rules: Rules, plan: Plan, under_way: Reclaiming, given: Judged, now: Now) -> Step:
     """The pass goes on where the reclaim interrupted it. [kubelet-eviction 7]"""
-    enough = reclaim.cleared(given)
+    enough = reclaim.cleared(rules, under_way.signal, given)
     effects: tuple[Emit, ...] = ()
     if under_way.outcome is not None:
         event = occurrences.reclaim_finished(
@@ -215,6 +217,8 @@ def _not_cleared(
     plan = structs.replace(plan, reclaiming=None)
     over = (reclaim.retraction(rules),)
     interrupted = under_way.given or newest
+    if filling.spares(rules, under_way.signal):
+        interrupted = newest or interrupted  # who is growing is seen in what came since
     if interrupted is None:
         return plan, over
     due = (item for item in interrupted.pressure.thresholds if item.due)
@@ -248,13 +252,31 @@ def _reclaimed(rules: Rules, plan: Plan, status: OrderStatus | None, now: Now) -
         return plan, ()
     deadline = now.boot_seconds + reclaim.RECHECK_SECONDS
     under_way = structs.replace(under_way, outcome=status, deadline_boot_seconds=deadline)
-    plan = structs.replace(plan, reclaiming=under_way)
+    plan = _with_outcome(rules, structs.replace(plan, reclaiming=under_way), status, now)
     latest = under_way.latest
     if status.state != OrderState.FINISHED:
-        return _not_cleared(rules, plan, under_way, latest, now)
+        plan, effects = _not_cleared(rules, plan, under_way, latest, now)
+        if not status.steps:
+            return plan, effects
+        told = occurrences.reclaim_rehearsed(rules, under_way.signal, status, now)
+        return plan, (told, *effects)
     if latest is not None and reclaim.looked_again(under_way, latest):
         return _rechecked(rules, plan, under_way, latest, now)
     return plan, (WakeAt(boot_seconds=deadline),)
+
+
+def _with_outcome(rules: Rules, plan: Plan, status: OrderStatus, now: Now) -> Plan:
+    """What came back is no growth undone, and what gave nothing is not tried again at once.
+
+    The kubelet reclaims in each pass.
+    """
+    if plan.reclaiming is None or rules.reclaim_steps is None:
+        return plan
+    signal = plan.reclaiming.signal
+    tried = {**plan.fruitless.get(signal, {}), **reclaim.fruitless(status.steps, now)}
+    writing = plan.writing and growth.reclaimed(plan.writing, status.steps)
+    fruitless = {**plan.fruitless, signal: tried}
+    return structs.replace(plan, fruitless=fruitless, writing=writing)
 
 
 def _ticked(rules: Rules, plan: Plan, now: Now) -> Step:

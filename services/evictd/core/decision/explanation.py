@@ -11,8 +11,9 @@ from msgspec import Struct, structs
 
 from evictd.core.decision import ranking
 from evictd.core.decision.candidates import Verdict, may_go, victim
+from evictd.core.decision.filling import spares
 from evictd.core.decision.inputs import Judged
-from evictd.core.decision.passes import ranked, spares
+from evictd.core.decision.passes import ranked
 from evictd.core.decision.plan import Plan
 from evictd.core.decision.ranking import Comparator, Place, comparators, rank
 from evictd.core.decision.scene import Scene

@@ -1,117 +1,247 @@
-"""Who is filling the disk: growth of writable layers and logs, measured over a minute or two.
+"""Who is filling the disk: growth of writable layers and logs between two counts of them.
 
 A stop ends growth, it does not free space; so on a plain host only the workload whose growth
-explains the loss is worth stopping. [design, profile host: disk and inodes]
+explains the loss is worth stopping. [design, profile host: disk and inodes] Counting what is on a
+disk takes long and is done seldom: the figures carry the time of their count, and what a signal
+lost is measured between the same two looks as what a pod wrote.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import datetime
 
 from msgspec import Struct, structs
 
 from evictd.core.decision.usage import disk_bytes, disk_inodes
 from evictd.core.moments import elapsed_seconds, rebooted
-from evictd.core.signals.layouts import DiskPart, parts_measured
+from evictd.core.signals.layouts import (
+    CONTAINERFS,
+    IMAGEFS,
+    DiskPart,
+    Shape,
+    parts_measured,
+    shape_of,
+)
 from evictd.core.signals.names import Resource, resource_of
-from evictd_schemas import Layout, Moment, Number, Observation, Pod
+from evictd_schemas import (
+    FileSystemStatistics,
+    Layout,
+    Moment,
+    Number,
+    Observation,
+    Pod,
+    StepOutcome,
+)
 
 WINDOW_SECONDS = 60.0
-"""Growth is measured over at least that, and up to twice as long: file system figures of engines
-are up to a minute old."""
+"""Growth is measured over at least that, and up to twice as long, as soon as so much is known:
+what was written in a burst and is over does not count for longer."""
 EXPLAINED_SHARE = 0.5
 """Of the loss; who grew by less is not why the disk is filling up."""
+URGENT_SECONDS = 86_400.0
+"""Who needs longer than a day to fill what is left is not stopped for it: the log lines of a
+healthy service are all that a full and quiet disk loses, and people are told in time."""
 
-_WRITTEN = frozenset({DiskPart.ROOT, DiskPart.LOGS})
+_WRITTEN = (DiskPart.ROOT, DiskPart.LOGS)
 
 
-class Snapshot(Struct, frozen=True, kw_only=True):
-    """What was left of each signal and used by each pod, by uid and then by signal."""
+class Freed(Struct, frozen=True, kw_only=True):
+    """What reclaims have given back since the first one."""
+
+    bytes: int = 0
+    inodes: int = 0
+
+    def of(self, signal: str) -> int:
+        """In the signal's own unit."""
+        return self.inodes if resource_of(signal) is Resource.INODES else self.bytes
+
+
+class Count(Struct, frozen=True, kw_only=True):
+    """What one pod held of each signal's disk at one count, and what was left of the signals then.
+
+    `counted`: the figures' own time, which tells one count from another. `freed`: all that reclaims
+    had given back by then.
+    """
 
     moment: Moment
+    counted: datetime
+    held: dict[str, int]
     available: dict[str, Number]
-    written: dict[str, dict[str, int]]
+    freed: Freed
+
+
+class Track(Struct, frozen=True, kw_only=True):
+    """Of one pod: growth is that from `since` to `last`; `next` is the next `since`."""
+
+    since: Count
+    next: Count
+    last: Count
 
 
 class Writing(Struct, frozen=True, kw_only=True):
-    """Growth is measured from `since`; `next` takes its place when it is old enough."""
+    """Every pod of which something on disk is counted, by uid."""
 
-    since: Snapshot
-    next: Snapshot
+    tracks: dict[str, Track] = {}
+    freed: Freed = Freed()
+
+
+class Growth(Struct, frozen=True, kw_only=True):
+    """How much one pod wrote in how many seconds, and what was lost meanwhile and is left."""
+
+    amount: int
+    seconds: float
+    lost: Number
+    left: Number
+
+    @property
+    def per_second(self) -> float:
+        """The measured rate."""
+        return self.amount / self.seconds
+
+    @property
+    def explains(self) -> bool:
+        """Whether this is why the signal falls, and falls so fast that it matters."""
+        matters = self.per_second * URGENT_SECONDS >= self.left
+        return self.lost > 0 and self.amount >= EXPLAINED_SHARE * self.lost and matters
 
 
 class Loss(Struct, frozen=True, kw_only=True):
-    """How much of a signal was lost in how many seconds, and who wrote how much of it, by uid."""
+    """How much of a signal was lost in how many seconds, and who wrote how much, by uid."""
 
     amount: Number
     seconds: float
-    grown: dict[str, int]
+    grown: dict[str, Growth]
 
     @property
     def unattributed(self) -> Number:
         """Written outside every layer and log that is known."""
-        return max(0, self.amount - sum(self.grown.values()))
+        return max(0, self.amount - sum(growth.amount for growth in self.grown.values()))
 
     def writer(self, candidates: Collection[str]) -> str | None:
-        """Who grew most and so explains the loss, if anybody of these does."""
-        uid = max(candidates, key=lambda uid: self.grown.get(uid, 0), default=None)
-        if uid is None or self.amount <= 0:
-            return None
-        return uid if self.grown.get(uid, 0) >= EXPLAINED_SHARE * self.amount else None
+        """Who grows fastest and so explains the loss, if anybody of these does."""
+        known = [uid for uid in candidates if uid in self.grown]
+        uid = max(known, key=lambda uid: self.grown[uid].per_second, default=None)
+        return uid if uid is not None and self.grown[uid].explains else None
 
 
 def noted(
     writing: Writing | None, observation: Observation, layout: Layout, moment: Moment
 ) -> Writing:
-    """With one more observation."""
-    if writing is not None and not rebooted(writing.since.moment, moment):
-        if elapsed_seconds(writing.next.moment, moment) < WINDOW_SECONDS:
-            return writing
-        newest = _snapshot(observation, layout, moment)
-        return structs.replace(writing, since=writing.next, next=newest)
-    first = _snapshot(observation, layout, moment)
-    return Writing(since=first, next=first)
-
-
-def loss(
-    writing: Writing, observation: Observation, layout: Layout, signal: str, moment: Moment
-) -> Loss:
-    """What went of a signal since the older snapshot, and who wrote it."""
-    now, since = _snapshot(observation, layout, moment), writing.since
-    before = since.available.get(signal)
-    left = now.available.get(signal)
-    grown = {
-        uid: amounts[signal] - since.written[uid].get(signal, amounts[signal])
-        for uid, amounts in now.written.items()
-        if uid in since.written and signal in amounts
+    """With one more observation; the same count seen again changes nothing."""
+    before = writing or Writing()
+    if observation.pods is None:
+        return before
+    parts = _parts(layout)
+    available = {
+        signal: reading.available
+        for signal, reading in observation.signals.items()
+        if signal in parts
     }
+    tracks = {}
+    for pod in observation.pods:
+        counted = _counted(pod, observation.time)
+        if counted is not None:
+            count = Count(
+                moment=moment,
+                counted=counted,
+                held=_held(pod, parts),
+                available=available,
+                freed=before.freed,
+            )
+            tracks[pod.uid] = _followed(before.tracks.get(pod.uid), count)
+    return structs.replace(before, tracks=tracks)
+
+
+def reclaimed(writing: Writing, outcomes: Iterable[StepOutcome]) -> Writing:
+    """What was given back hides as much of the loss, and is added to it."""
+    steps = tuple(outcomes)
+    freed = Freed(
+        bytes=writing.freed.bytes + sum(step.freed_bytes for step in steps),
+        inodes=writing.freed.inodes + sum(step.freed_inodes for step in steps),
+    )
+    return structs.replace(writing, freed=freed)
+
+
+def loss(writing: Writing, signal: str) -> Loss | None:
+    """What went of a signal and who wrote it; None before anybody was counted twice."""
+    found = {uid: _grown(track, signal) for uid, track in writing.tracks.items()}
+    known = {uid: growth for uid, growth in found.items() if growth is not None}
+    if not known:
+        return None
+    longest = max(known.values(), key=lambda growth: growth.seconds)
     return Loss(
-        amount=0 if before is None or left is None else before - left,
-        seconds=elapsed_seconds(since.moment, moment),
-        grown={uid: amount for uid, amount in grown.items() if amount > 0},
+        amount=longest.lost,
+        seconds=longest.seconds,
+        grown={uid: growth for uid, growth in known.items() if growth.amount > 0},
     )
 
 
-def _snapshot(observation: Observation, layout: Layout, moment: Moment) -> Snapshot:
-    parts = parts_measured(layout)
-    return Snapshot(
-        moment=moment,
-        available={
-            signal: reading.available
-            for signal, reading in observation.signals.items()
-            if signal in parts
-        },
-        written={
-            pod.uid: {
-                signal: _written(pod, signal, _WRITTEN.intersection(measured))
-                for signal, measured in parts.items()
-            }
-            for pod in observation.pods or ()
-            if pod.stats is not None
-        },
+def counted_since(writing: Writing, moment: Moment) -> bool:
+    """Whether anybody was counted at that moment or later, or nobody is ever counted."""
+    tracks = writing.tracks.values()
+    return not tracks or any(track.last.counted >= moment.time for track in tracks)
+
+
+def held_amount(writing: Writing, signal: str) -> int:
+    """All that is in known layers and logs on the disk of a signal, as counted last."""
+    return sum(track.last.held.get(signal, 0) for track in writing.tracks.values())
+
+
+def _followed(track: Track | None, count: Count) -> Track:
+    if track is None or rebooted(track.last.moment, count.moment):
+        return Track(since=count, next=count, last=count)
+    if track.last.counted == count.counted:
+        return track
+    if elapsed_seconds(track.next.moment, count.moment) < WINDOW_SECONDS:
+        return structs.replace(track, last=count)
+    return Track(since=track.next, next=count, last=count)
+
+
+def _grown(track: Track, signal: str) -> Growth | None:
+    since, last = track.since, track.last
+    seconds = elapsed_seconds(since.moment, last.moment)
+    known = (since.held, last.held, since.available, last.available)
+    if seconds <= 0 or not all(signal in figures for figures in known):
+        return None
+    return Growth(
+        amount=last.held[signal] - since.held[signal],
+        seconds=seconds,
+        lost=since.available[signal]
+        - last.available[signal]
+        + last.freed.of(signal)
+        - since.freed.of(signal),
+        left=last.available[signal],
     )
 
 
-def _written(pod: Pod, signal: str, parts: Collection[DiskPart]) -> int:
-    if pod.stats is None:
-        return 0
-    measure = disk_inodes if resource_of(signal) is Resource.INODES else disk_bytes
-    return measure(pod, pod.stats, parts)
+def _parts(layout: Layout) -> Mapping[str, Collection[DiskPart]]:
+    """Signal to what a pod writes on its file system.
+
+    Engines keep logs beside the layers. The kubelet has them on nodefs, and its table says so.
+    """
+    table = parts_measured(layout)
+    if shape_of(layout) is Shape.DEDICATED_IMAGE_FS:
+        return {signal: _WRITTEN if signal in IMAGEFS + CONTAINERFS else () for signal in table}
+    return {signal: [part for part in _WRITTEN if part in parts] for signal, parts in table.items()}
+
+
+def _figures(pod: Pod) -> Iterator[FileSystemStatistics]:
+    for container in () if pod.stats is None else pod.stats.containers:
+        yield from (part for part in (container.rootfs, container.logs) if part is not None)
+
+
+def _counted(pod: Pod, observed: datetime) -> datetime | None:
+    """When its newest figure was taken; None: it has none, which is not zero."""
+    return max((part.time or observed for part in _figures(pod)), default=None)
+
+
+def _held(pod: Pod, parts: Mapping[str, Collection[DiskPart]]) -> dict[str, int]:
+    statistics = pod.stats
+    if statistics is None:
+        return {}
+    return {
+        signal: (disk_inodes if resource_of(signal) is Resource.INODES else disk_bytes)(
+            pod, statistics, measured
+        )
+        for signal, measured in parts.items()
+        if measured
+    }

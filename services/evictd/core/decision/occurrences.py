@@ -10,6 +10,7 @@ from msgspec import structs, to_builtins
 
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.plan import Plan
+from evictd.core.decision.reclaim import rehearsed_text, unit_of
 from evictd.core.decision.shortage import hard
 from evictd.core.effects import Emit, Figures
 from evictd.core.events import emit
@@ -74,8 +75,8 @@ def reclaim_finished(
     rules: Rules, signal: str, outcome: OrderStatus, *, enough: bool, now: Now
 ) -> Emit:
     """`ReclaimFinished`: what came back, and whether that was enough."""
-    freed = sum(step.freed_bytes for step in outcome.steps)
-    inodes = sum(step.freed_inodes for step in outcome.steps)
+    unit = unit_of(signal)
+    freed = sum(unit(step) for step in outcome.steps)
     errors = [f"{step.step}: {step.error}" for step in outcome.steps if step.error]
     verdict = "which is enough" if enough else "which is not enough"
     failed = f" ({'; '.join(errors)})" if errors else ""
@@ -87,10 +88,28 @@ def reclaim_finished(
         transition=outcome.order_uid,
         figures={
             "signal": signal,
-            "freedBytes": freed,
-            "freedInodes": inodes,
+            "freedBytes": sum(step.freed_bytes for step in outcome.steps),
+            "freedInodes": sum(step.freed_inodes for step in outcome.steps),
             "enough": enough,
             "errors": errors,
+            "steps": [to_builtins(step) for step in outcome.steps],
+        },
+    )
+
+
+def reclaim_rehearsed(rules: Rules, signal: str, outcome: OrderStatus, now: Now) -> Emit:
+    """`ReclaimFinished` of an order that was a dry run: what each step would take."""
+    return _event(
+        rules,
+        now,
+        reason=EventReason.RECLAIM_FINISHED,
+        message=f"{signal}: {rehearsed_text(outcome.steps)}; nothing was taken, mode is"
+        f" {rules.mode}",
+        transition=outcome.order_uid,
+        figures={
+            "signal": signal,
+            "dryRun": True,
+            "steps": [to_builtins(step) for step in outcome.steps],
         },
     )
 
@@ -102,9 +121,13 @@ def nothing_left(
     ranking: Sequence[RankedPod],
     *,
     why: str,
+    known: Figures,
     now: Now,
 ) -> Emit:
-    """`NothingLeftToEvict`, once a state, with the largest known consumers."""
+    """`NothingLeftToEvict`, once a state, with the largest known consumers.
+
+    `known`: what is known of a disk besides.
+    """
     largest = sorted(ranking, key=lambda row: -(row.usage or 0))[:CONSUMERS_MAX]
     consumers = [
         {"pod": name_text(row.pod), "usage": row.usage, "verdict": str(row.verdict)}
@@ -116,7 +139,7 @@ def nothing_left(
         reason=EventReason.NOTHING_LEFT,
         message=f"{below(acting)}, and {why}",
         transition=f"{acting.signal}|{given.pressure.epoch}|{given.pressure.sequence}",
-        figures={**_threshold_figures(acting), "consumers": consumers},
+        figures={**_threshold_figures(acting), "consumers": consumers, **known},
     )
 
 

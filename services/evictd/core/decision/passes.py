@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from evictd.core.decision import failures, growth, occurrences, reclaim, report
+from evictd.core.decision import failures, filling, occurrences, reclaim, report
 from evictd.core.decision.candidates import Verdict, evictable, may_go, rows, victim, with_victim
 from evictd.core.decision.limits import Offence, offences
 from evictd.core.decision.message import pressure_reason
@@ -23,11 +23,9 @@ from evictd.core.decision.scene import Scene
 from evictd.core.decision.shortage import acting_threshold, by_urgency, hard
 from evictd.core.decision.waiting import wait_reason
 from evictd.core.effects import BusEffect, WakeAt
-from evictd.core.moments import moment
 from evictd.core.pods import priority, reference
-from evictd.core.rules import Mode, Rules
-from evictd.core.signals.amounts import rounded_text
-from evictd.core.signals.names import DISK, resource_of
+from evictd.core.rules import Mode
+from evictd.core.signals.names import resource_of
 from evictd.core.wording import below, name_text
 from evictd_schemas import Pod, RankedPod, ThresholdStatus
 
@@ -106,20 +104,10 @@ def ranked(scene: Scene, plan: Plan, acting: ThresholdStatus) -> tuple[RankedPod
     places = rank(rules.profile, signal, scene.layout, scene.active_pods)
     order = rows(rules, plan, signal, places, hard=hard(acting), now=scene.now)
     candidates = may_go(order)
-    if not spares(rules, signal):
+    if not filling.spares(rules, signal):
         return with_victim(order, candidates[0] if candidates else None)
-    if signal in plan.relieved:
-        return order
-    lost = _loss(scene, plan, signal)
-    return with_victim(order, None if lost is None else lost.writer(candidates))
-
-
-def spares(rules: Rules, signal: str) -> bool:
-    """Whether only the one workload that is filling the disk may be stopped for this signal.
-
-    [design, profile host]
-    """
-    return rules.profile.stop_one_growing_writer and resource_of(signal) in DISK
+    order = filling.told(plan, signal, order)
+    return with_victim(order, filling.chosen(scene, plan, signal, candidates))
 
 
 def evict(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
@@ -127,7 +115,10 @@ def evict(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
     ranking = ranked(scene, plan, acting)
     row = victim(ranking)
     if row is None:
-        why = _why_nobody(scene, plan, acting, ranking)
+        if may_go(ranking) and filling.uncounted(scene, plan, acting):
+            reason = f"{below(acting)}: counting what fills it"
+            return _decided(scene, plan, acting, Action.WAIT, reason=reason, ranking=ranking)
+        why = filling.why_nobody(scene, plan, acting, ranking)
         return _nothing_left(scene, plan, acting, ranking, why)
     pod = next(pod for pod in scene.active_pods if pod.uid == row.pod.uid)
     reason = f"{below(acting)}: {name_text(pod)} {row.why}"
@@ -140,38 +131,10 @@ def evict(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
     if standing is not None and _enough(standing, asked):
         return _wait(scene, plan, acting, f"{name_text(pod)} is asked to go already")
     plan = plan.with_request(asked)
-    if spares(scene.rules, acting.signal):
+    if filling.spares(scene.rules, acting.signal):
         plan = structs.replace(plan, relieved={**plan.relieved, acting.signal: asked.pod})
     plan, effects = _decided(scene, plan, acting, Action.EVICT, reason=reason, ranking=ranking)
     return plan, (publication(asked), *effects)
-
-
-def _why_nobody(
-    scene: Scene, plan: Plan, acting: ThresholdStatus, ranking: Sequence[RankedPod]
-) -> str:
-    if not ranking:
-        return "there is no pod to evict"
-    signal = acting.signal
-    if not spares(scene.rules, signal) or not may_go(ranking):
-        return "nobody may be evicted"
-    if (stopped := plan.relieved.get(signal)) is not None:
-        return f"{name_text(stopped)} was stopped for it already; a stop frees no space"
-    lost = _loss(scene, plan, signal)
-    if lost is None or lost.amount <= 0:
-        return "nobody is seen to fill it; a stop frees no space"
-    whole, unknown = (rounded_text(signal, part) for part in (lost.amount, lost.unattributed))
-    return (
-        f"nobody's growth explains the {whole} lost in {lost.seconds:g} s,"
-        f" of which {unknown} are in no known layer or log"
-    )
-
-
-def _loss(scene: Scene, plan: Plan, signal: str) -> growth.Loss | None:
-    if plan.writing is None:
-        return None
-    observation = scene.given.observation
-    taken = scene.given.pressure.observed or moment(observation)
-    return growth.loss(plan.writing, observation, scene.layout, signal, taken)
 
 
 def _relieve_unless_new(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
@@ -212,7 +175,8 @@ def _steps(scene: Scene, plan: Plan, acting: ThresholdStatus) -> tuple[str, ...]
     pause_seconds = scene.rules.profile.reclaim_pause_seconds
     if tried is not None and scene.now.boot_seconds - tried < pause_seconds:
         return ()
-    return reclaim.steps_for(scene.rules, scene.layout, acting.signal)
+    steps = reclaim.steps_for(scene.rules, scene.layout, acting.signal)
+    return reclaim.worthwhile(steps, plan.fruitless.get(acting.signal, {}), scene.now)
 
 
 def _reclaiming(
@@ -271,7 +235,13 @@ def _nothing_left(
     if known:
         return plan, effects
     event = occurrences.nothing_left(
-        scene.rules, scene.given, acting, ranking, why=why, now=scene.now
+        scene.rules,
+        scene.given,
+        acting,
+        ranking,
+        why=why,
+        known=filling.figures(scene, plan, acting.signal, ranking),
+        now=scene.now,
     )
     return plan, (event, *effects)
 

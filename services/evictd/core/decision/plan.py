@@ -113,6 +113,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     `clear_since`: signal to when none of its thresholds was met any more. `spent`: topic to the uid
     of the request whose end has been dealt with. `writing`: who writes how much, where that
     decides. `relieved`: disk signal to the one workload that was stopped for this crossing.
+    `fruitless`: signal to the reclaim steps that gave nothing back, and when.
     `history`: when workloads were evicted, by name. `warned`: signal that was short already when
     acting began to the boot time from which it is acted on. `told_to_act`: the owner said so when a
     Pressure was judged last. `returns`: what is down because of us.
@@ -135,6 +136,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     spent: dict[str, str] = {}
     writing: Writing | None = None
     relieved: dict[str, PodReference] = {}
+    fruitless: dict[str, dict[str, float]] = {}
     history: dict[str, tuple[float, ...]] = {}
     warned: dict[str, float] = {}
     told_to_act: bool = False

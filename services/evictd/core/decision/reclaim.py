@@ -3,19 +3,20 @@
 [kubelet-eviction 7] [contract 3, Order]
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from uuid import NAMESPACE_URL, uuid5
 
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.plan import Reclaiming
 from evictd.core.effects import Publish, Retract
-from evictd.core.moments import same_boot
+from evictd.core.moments import Now, same_boot
 from evictd.core.orders import OrderKind, OrderState
 from evictd.core.rules import Mode, Rules
 from evictd.core.signals import percentages, quantities
-from evictd.core.signals.layouts import reclaim_steps
-from evictd.core.signals.names import DISK, resource_of
-from evictd_schemas import Layout, Order, OrderStatus, ThresholdStatus, topics
+from evictd.core.signals.amounts import rounded_text
+from evictd.core.signals.layouts import NODEFS, reclaim_steps
+from evictd.core.signals.names import DISK, NODEFS_AVAILABLE, Resource, resource_of
+from evictd_schemas import Layout, Order, OrderStatus, StepOutcome, ThresholdStatus, topics
 
 ORDER_NAME = "reclaim"
 """One order at a time, so that a newer one replaces it."""
@@ -25,11 +26,58 @@ RECHECK_SECONDS = 30.0
 """How long a look after the reclaim is waited for: three times the usual interval."""
 
 
+FRUITLESS_SECONDS = 600.0
+"""A step that gave nothing back is not repeated for so long while its signal is short: images fall
+out of use within hours, not within looks."""
+
+
 def steps_for(rules: Rules, layout: Layout, signal: str) -> tuple[str, ...]:
-    """What can be given back for this signal, in order."""
-    if rules.reclaim_steps is not None:
-        return rules.reclaim_steps if resource_of(signal) in DISK else ()
-    return reclaim_steps(layout).get(signal, ())
+    """What can be given back for this signal, in order.
+
+    All that a plain host gives back is an engine's, and none of it lies on a nodefs beside that.
+    """
+    if rules.reclaim_steps is None:
+        return reclaim_steps(layout).get(signal, ())
+    elsewhere = layout.dedicated_image_fs and signal in NODEFS
+    return () if elsewhere or resource_of(signal) not in DISK else rules.reclaim_steps
+
+
+def worthwhile(steps: Sequence[str], fruitless: Mapping[str, float], now: Now) -> tuple[str, ...]:
+    """Without those that gave nothing back for this signal lately."""
+    return tuple(
+        step
+        for step in steps
+        if step not in fruitless or now.boot_seconds - fruitless[step] >= FRUITLESS_SECONDS
+    )
+
+
+def fruitless(outcomes: Iterable[StepOutcome], now: Now) -> dict[str, float]:
+    """The steps of an order that gave nothing back, and when.
+
+    What the file system says counts, not what the engine has deleted.
+    """
+    return {
+        step.step: now.boot_seconds
+        for step in outcomes
+        if step.freed_bytes <= 0 and step.freed_inodes <= 0
+    }
+
+
+def unit_of(signal: str) -> Callable[[StepOutcome], int]:
+    """What counts of a step for this signal: bytes or inodes."""
+    inodes = resource_of(signal) is Resource.INODES
+    return (lambda step: step.freed_inodes) if inodes else (lambda step: step.freed_bytes)
+
+
+def rehearsed_text(outcomes: Sequence[StepOutcome]) -> str:
+    """What the steps of a dry run would take, for people."""
+    texts = [
+        f"{step.step} {step.error}"
+        if step.error
+        else f"{step.step} {step.taken_total} ({rounded_text(NODEFS_AVAILABLE, step.listed_bytes)})"
+        for step in outcomes
+    ]
+    return f"a reclaim would take {', '.join(texts)}"
 
 
 def order(rules: Rules, signal: str, steps: tuple[str, ...], given: Judged) -> Order:
@@ -84,12 +132,17 @@ def looked_again(reclaiming: Reclaiming, given: Judged) -> bool:
     return (observed.uptime_seconds or 0.0) >= (finished.uptime_seconds or 0.0)
 
 
-def cleared(given: Judged) -> bool:
+def cleared(rules: Rules, signal: str, given: Judged) -> bool:
     """Nothing is met any more: all thresholds, with their minimum reclaim, whatever their grace.
 
-    [kubelet-eviction 7]
+    [kubelet-eviction 7] On a plain host those of the signal: nobody is stopped for a disk that is
+    empty again because memory is short besides.
     """
-    return not any(item.met_with_minimum_reclaim for item in given.pressure.thresholds)
+    return not any(
+        item.met_with_minimum_reclaim
+        for item in given.pressure.thresholds
+        if rules.reclaim_steps is None or item.signal == signal
+    )
 
 
 def _target(thresholds: Iterable[ThresholdStatus], signal: str) -> int | None:

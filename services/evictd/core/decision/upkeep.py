@@ -131,6 +131,9 @@ def _with_clear_signals(plan: Plan, pressure: Pressure, observed: Moment) -> Pla
             signal: when for signal, when in plan.exhausted.items() if not _in(signal, over)
         },
         relieved={signal: pod for signal, pod in plan.relieved.items() if not _in(signal, over)},
+        fruitless={
+            signal: steps for signal, steps in plan.fruitless.items() if not _in(signal, over)
+        },
         announced={
             key: crossing
             for key, crossing in plan.announced.items()
