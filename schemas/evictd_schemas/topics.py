@@ -22,7 +22,9 @@ from evictd_schemas.observation import Observation
 from evictd_schemas.orders import Order, OrderStatus, Stopped, Wish
 from evictd_schemas.pressure import Pressure
 
-ROOT = "evictd/v1"
+OWN = "evictd"
+"""The first level of everything that is evictd's, in this version of the contract and others."""
+ROOT = f"{OWN}/v1"
 SEGMENT_BYTES_MAX = 253
 PAYLOAD_BYTES_MAX = 1 << 20
 """Larger payloads are answered with MessageRejected; brokers accept 4 MiB so that they arrive at
@@ -196,6 +198,12 @@ def segment_problem(segment: str) -> str | None:
     if any(character.isspace() or not character.isprintable() for character in segment):
         return "it holds a blank or a control character"
     return None
+
+
+def is_outside(topic: str) -> bool:
+    """Whether a topic belongs to others: to neither evictd, in any version, nor the broker."""
+    first = topic.partition("/")[0]
+    return first != OWN and not first.startswith("$")
 
 
 def cut(name: str, bytes_max: int = SEGMENT_BYTES_MAX) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from evictd.shell.bus import Bus, Delivery, Listing, Router
+from evictd.shell.bus.foreign import Foreign
 from evictd_schemas import topics
 
 NODE = "edge-7"
@@ -178,3 +179,47 @@ async def test_attaching_again_lists_what_is_there_now(pair: Pair) -> None:
     assert len(ear.heard) == 2
     again = await pair.attached(pair.far, Ear())
     assert again.newest == {eviction("kept"): b'{"rev":2}'}
+
+
+OUTSIDE = "plant/shop/web/evict/answer"
+
+
+async def test_a_topic_of_others_is_heard_by_who_asked_for_it(pair: Pair) -> None:
+    """Each message, in order, at both ends; and nobody else gets it."""
+    near = await pair.attached(pair.near, Ear(("plant/+/+/evict/answer",)))
+    far = await pair.attached(pair.far, Ear(("plant/+/+/evict/answer",)))
+    other = await pair.attached(pair.far, Ear())
+    for number in range(20):
+        pair.near.publish(OUTSIDE, event(number), retain=False)
+    await pair.until(lambda: len(near.heard) == len(far.heard) == 20)
+    assert near.payloads == far.payloads == [event(number) for number in range(20)]
+    assert other.heard == []
+
+
+async def test_what_others_have_retained_is_marked_as_listed(pair: Pair) -> None:
+    first = await pair.attached(pair.far, Ear((OUTSIDE,)))
+    pair.near.publish(OUTSIDE, b"before", retain=True)
+    await pair.until(lambda: bool(first.heard))
+    late = await pair.attached(pair.far, Ear((OUTSIDE,)))
+    await pair.until(lambda: bool(late.heard))
+    assert late.heard[0] == Delivery(topic=OUTSIDE, payload=b"before", listed=True)
+
+
+async def test_a_conversation_on_topics_of_others_goes_both_ways(pair: Pair) -> None:
+    """What is said is not retained, and what was retained is not heard."""
+    question, witness = "plant/shop/web/evict", await pair.attached(pair.far, Ear((OUTSIDE,)))
+    pair.far.publish(OUTSIDE, b"long ago", retain=True)
+    asker, workload = Foreign(pair.near, (OUTSIDE,)), Foreign(pair.far, (question,))
+    pair.near.attach(asker)
+    pair.far.attach(workload)
+    await pair.attached(pair.near, Ear((OUTSIDE,)))
+    await pair.attached(pair.far, Ear((question,)))
+    async with asyncio.timeout(20):
+        with asker.hear(OUTSIDE) as answers, workload.hear(question) as questions:
+            asker.say(question, b"will you go?")
+            assert await questions.take() == b"will you go?"
+            workload.say(OUTSIDE, b"at once")
+            assert await answers.take() == b"at once"
+    late = await pair.attached(pair.far, Ear((question,)))
+    assert late.heard == []
+    assert all(delivery.topic == OUTSIDE for delivery in witness.heard)

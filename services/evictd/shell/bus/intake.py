@@ -82,6 +82,7 @@ class Intake:
             self.listed_at = asyncio.get_running_loop().time()
         place = topics.place(topic)
         if place is None:
+            self._take_outside(topic, payload, listed=listed)
             return
         if self._presence is not None and topic in self._presence.member.rivals:
             self._take_status(self._presence, topic, payload, listed=listed)
@@ -116,6 +117,12 @@ class Intake:
             if topic in self._router.retained or topic in self._ledger.named:
                 self._restore(topic)
         self._router.listing(Listing(authoritative=self._authoritative))
+
+    def _take_outside(self, topic: str, payload: bytes, *, listed: bool) -> None:
+        """What others say among themselves is handed on to who asked for it, and not kept."""
+        if topics.is_outside(topic):
+            delivery = Delivery(topic=topic, payload=payload, listed=listed)
+            self._router.incoming(delivery, retain=False)
 
     def _foreign(self, filters: Sequence[str]) -> list[str]:
         return [

@@ -1,0 +1,50 @@
+"""Topics of others: what may be said and heard there, and how much of it."""
+
+import pytest
+
+from evictd.shell.bus import Router
+from evictd.shell.bus.foreign import HEARD_BYTES_MAX, WAITING_MAX, Foreign
+
+TOPIC = "plant/web/answer"
+
+
+@pytest.mark.parametrize("wanted", ["#", "+/x", "evictd/v1/#", "evictd", "$SYS/#"])
+def test_a_filter_that_takes_what_is_evictds_is_refused(wanted: str) -> None:
+    with pytest.raises(ValueError, match="takes topics of evictd"):
+        Foreign(Router(), (wanted,))
+
+
+@pytest.mark.parametrize("topic", ["evictd/v1/edge-7/pressure", "evictd", "$SYS/x"])
+def test_nothing_is_said_on_a_topic_of_evictd(topic: str) -> None:
+    with pytest.raises(ValueError, match="is not a topic of others"):
+        Foreign(Router(), ()).say(topic, b"{}")
+
+
+async def test_of_many_messages_that_wait_the_oldest_go_and_are_counted() -> None:
+    bus = Router()
+    bus.attach(foreign := Foreign(bus, (TOPIC,)))
+    with foreign.hear(TOPIC) as heard:
+        for number in range(WAITING_MAX + 5):
+            bus.publish(TOPIC, str(number).encode(), retain=False)
+        assert await heard.take() == b"5"
+        assert heard.dropped == 5
+
+
+async def test_a_long_message_is_cut_one_byte_beyond_the_limit() -> None:
+    bus = Router()
+    bus.attach(foreign := Foreign(bus, (TOPIC,)))
+    with foreign.hear(TOPIC) as heard:
+        bus.publish(TOPIC, b"x" * (3 * HEARD_BYTES_MAX), retain=False)
+        assert len(await heard.take()) == HEARD_BYTES_MAX + 1
+
+
+async def test_who_has_ceased_to_listen_hears_nothing_and_others_go_on() -> None:
+    bus = Router()
+    bus.attach(foreign := Foreign(bus, (TOPIC,)))
+    with foreign.hear(TOPIC) as first:
+        with foreign.hear(TOPIC) as second:
+            bus.publish(TOPIC, b"1", retain=False)
+        bus.publish(TOPIC, b"2", retain=False)
+        assert [await first.take(), await first.take()] == [b"1", b"2"]
+    assert await second.take() == b"1"
+    assert not foreign._ears
