@@ -185,17 +185,23 @@ class Budget(Section, frozen=True, kw_only=True):
 
 
 class ConfiguredResponder(Section, frozen=True, kw_only=True):
-    """Something that is done for a workload before it is stopped: a command or a URL.
+    """Something that is done for a workload before it is stopped, in one of three ways.
 
-    `evictd respond` runs all of them. Never configured by a label.
+    A command is run, a URL is asked, or the workload itself is asked on a topic of its own. `evictd
+    respond` runs all of them. Never configured by a label.
     """
 
     name: str
     """Its name in the chain, such as `acme.io/drain`; each name once."""
     command: tuple[str, ...] = ()
-    """Program and arguments; no shell is put between. Either this or `webhook`."""
+    """Program and arguments; no shell is put between. This, `webhook` or `topic`."""
     webhook: str | None = None
-    """URL that is asked by POST. Either this or `command`."""
+    """URL that is asked by POST. This, `command` or `topic`."""
+    topic: str | None = None
+    """Topic on which the workload itself is asked, such as `plant/{namespace}/{name}/evict`, with
+    `{node}` too; never below `evictd/`. This, `command` or `webhook`."""
+    answer_topic: str | None = None
+    """Topic on which it answers, in the same form. Default: `topic` and `/answer`."""
     timeout_seconds: float | None = None
     """Seconds that one turn may take. Default 600."""
     selector: Selector | None = None
@@ -241,7 +247,7 @@ class Configuration(NodeSettings, frozen=True, kw_only=True):
     pressure, which ignores budgets and says so. Who is refused is asked again after 5 s, doubling
     to 10 min. Default: none."""
     responders: tuple[ConfiguredResponder, ...] = ()
-    """Commands and URLs that get their turn before a workload is stopped; `evictd respond` runs
-    them. Default: none."""
+    """Commands, URLs and topics of the workloads themselves that get their turn before a workload
+    is stopped; `evictd respond` runs them. Default: none."""
     nodes: tuple[NodeOverride, ...] = ()
     """Exceptions for single nodes, the first match holds. Default: none."""

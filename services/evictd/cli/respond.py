@@ -1,4 +1,4 @@
-"""`evictd respond`: commands and URLs as responders, with nothing to write but the command."""
+"""`evictd respond`: a command, a URL or a workload's own topic as a responder, without any code."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,6 +14,8 @@ from evictd.responder import Responder
 from evictd.responder.command import TIMEOUT_SECONDS, Command
 from evictd.responder.serving import until_signal
 from evictd.responder.webhook import Webhook
+from evictd.responder.workload_topic import WorkloadTopic
+from evictd.shell.configuration.responders import exchange
 from evictd_schemas.configuration import ConfiguredResponder, Selector
 
 
@@ -89,12 +91,9 @@ def command(
 
 def _responder(entry: ConfiguredResponder) -> Responder:
     """Raises `InputError` for what no controller would take."""
-    if bool(entry.command) == (entry.webhook is not None):
+    if bool(entry.command) == (entry.webhook is not None) and entry.topic is None:
         raise click.UsageError("give either -- COMMAND... or --webhook URL")
-    seconds = entry.timeout_seconds or TIMEOUT_SECONDS
-    part: Command | Webhook = Command(entry.command, timeout_seconds=seconds)
-    if entry.webhook is not None:
-        part = Webhook(entry.webhook, timeout_seconds=seconds)
+    part = _part(entry, entry.timeout_seconds or TIMEOUT_SECONDS)
     return Responder(
         name=entry.name,
         respond=part.respond,
@@ -103,7 +102,17 @@ def _responder(entry: ConfiguredResponder) -> Responder:
         selector=None if entry.selector is None else entry.selector.match_labels,
         namespaces=entry.namespaces,
         supports_dry_run=entry.supports_dry_run,
+        hears=part.hears if isinstance(part, WorkloadTopic) else (),
     )
+
+
+def _part(entry: ConfiguredResponder, seconds: float) -> Command | Webhook | WorkloadTopic:
+    """What it does."""
+    if (found := exchange(entry)) is not None:
+        return WorkloadTopic(found, timeout_seconds=seconds)
+    if entry.webhook is not None:
+        return Webhook(entry.webhook, timeout_seconds=seconds)
+    return Command(entry.command, timeout_seconds=seconds)
 
 
 def _selector(labels: Sequence[str], *, every: bool) -> Selector | None:

@@ -12,6 +12,7 @@ It knows nothing of the bus: turns, reports and connections are kept elsewhere.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeAlias
@@ -19,6 +20,7 @@ from typing import TypeAlias
 from evictd.core.admission.messages import registration_problems
 from evictd.core.errors import InputError
 from evictd.core.turn import Ending
+from evictd.shell.bus.foreign import Foreign, Heard
 from evictd_schemas import Eviction, LabelSelector, PodReference, Reason, Registration
 
 HEARTBEAT_SECONDS = 180.0
@@ -44,6 +46,7 @@ class Work:
         resumed: bool,
         tell: Callable[[str, Expected], None],
         commit: Callable[[], Awaitable[None]],
+        foreign: Foreign,
     ) -> None:
         self.node = node
         self.eviction = eviction
@@ -54,6 +57,7 @@ class Work:
         """Why the work is being ended; None while it may go on."""
         self._tell = tell
         self._commit = commit
+        self._foreign = foreign
 
     @property
     def pod(self) -> PodReference:
@@ -100,6 +104,20 @@ class Work:
         """
         await self._commit()
 
+    def say(self, topic: str, payload: bytes) -> None:
+        """Publish on a topic of others, with QoS 1, not retained.
+
+        Raises `ValueError` for a topic below `evictd/`, which have their writers.
+        """
+        self._foreign.say(topic, payload)
+
+    def hear(self, topic: str) -> AbstractContextManager[Heard]:
+        """What others say on a topic that the responder `hears`, from now to the end of the block.
+
+        Nothing that was retained before comes.
+        """
+        return self._foreign.hear(topic)
+
 
 Respond: TypeAlias = Callable[[Work], Awaitable[str | None]]
 """The work: it ends by itself, which completes the turn, with a last message or None. Cancellation
@@ -122,7 +140,8 @@ class Responder:
     name it; `{}` means all, None those only that name it. `namespaces`: only there, () anywhere.
     `priority`: greater comes first, None the default of registered responders.
     `heartbeat_seconds`: how often the work shows that it gets on, as readers may expect.
-    `supports_dry_run`: it is asked in dry runs as well, with `work.dry_run`.
+    `supports_dry_run`: it is asked in dry runs as well, with `work.dry_run`. `hears`: filters of
+    topics of others on which its work may listen.
 
     """
 
@@ -136,6 +155,7 @@ class Responder:
     heartbeat_deadline_seconds: float | None = None
     heartbeat_seconds: float = HEARTBEAT_SECONDS
     supports_dry_run: bool = False
+    hears: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         problems = tuple(registration_problems(self.name, self.registration("ready")))

@@ -16,6 +16,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup, TaskStatus
 
+from evictd.core.admission.entries import EXPECTED_MAX
 from evictd.core.duty.state import Assigned
 from evictd.core.effects import Tick
 from evictd.core.turn import (
@@ -35,6 +36,7 @@ from evictd.core.turn import (
 )
 from evictd.responder.author import Expected, Responder, Work
 from evictd.shell.bus import Bus, Delivery, Listing
+from evictd.shell.bus.foreign import Foreign
 from evictd.shell.clock import Clock
 from evictd.shell.epoch import Epoch
 from evictd.shell.inbox import Inbox
@@ -91,6 +93,7 @@ class Turns:
         self._inbox: Inbox[Given] = Inbox(clock)
         self._publisher = Publisher(bus, epoch, self, self._inbox.wake_at)
         self._reception = Reception(Role.ANY_RESPONDER, self._publisher, clock, lambda *_: ())
+        self._foreign = Foreign(bus, responder.hears)
         self._jobs: dict[str, _Job] = {}
         self._targets: dict[tuple[str, str], anyio.Lock] = {}
         self._linked = linked
@@ -118,6 +121,7 @@ class Turns:
         """
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._host)
+            self._bus.attach(self._foreign)
             self._bus.attach(self)
             task_status.started()
             try:
@@ -125,6 +129,7 @@ class Turns:
                     await self._take(batch)
             finally:
                 self._bus.detach(self)
+                self._bus.detach(self._foreign)
                 for job in self._jobs.values():
                     job.end(Ending.STOPPING)
                 self._closing.set()
@@ -232,6 +237,7 @@ class Turns:
             resumed=resumed,
             tell=partial(self._progress, key, uid),
             commit=partial(self._commit, key, uid),
+            foreign=self._foreign,
         )
         self._jobs[uid] = _Job(work)
         assert self._tasks is not None  # noqa: S101 - steps are taken only while it runs
@@ -243,6 +249,8 @@ class Turns:
             return  # it had been handed on to something that outlives the work
         if isinstance(expected, timedelta):
             expected = self._clock.now().utc + expected
+        if expected is not None and expected - self._clock.now().utc > EXPECTED_MAX:
+            raise ValueError("expected_completion lies more than ten years ahead")
         job.expected = expected or job.expected
         given = Progressed(uid=uid, message=message, expected_completion_time=job.expected)
         self._inbox.feed(key, given)

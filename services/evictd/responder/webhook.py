@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 import anyio
-import msgspec
 from aiohttp import ClientResponse, ClientSession, ClientTimeout
 
 from evictd.core.errors import PeerError
+from evictd.core.protocol.vocabulary import State
 from evictd.responder.author import Work
-from evictd_schemas import Eviction
+from evictd.responder.question import asked
 
 TIMEOUT_SECONDS = 600.0
 """For everything, half of what a silent responder has at all."""
@@ -26,18 +26,6 @@ AGAIN_SECONDS_MAX = 300.0
 ANSWER_BYTES_MAX = 4_000
 """Of an answer no more is read: a message has no more room. [eviction-request-api 2.3]"""
 DONE, AT_IT = range(200, 202), 202
-
-
-class Asked(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The body of each question.
-
-    `state`: `Active`, or `Canceled` where what was done is to be undone.
-    """
-
-    node: str
-    state: str
-    resumed: bool
-    eviction: Eviction
 
 
 class Webhook:
@@ -60,7 +48,7 @@ class Webhook:
         try:
             with anyio.fail_after(self._timeout_seconds):
                 while True:
-                    async with self._asked(work, "Active") as answer:
+                    async with self._posted(work, State.ACTIVE) as answer:
                         text = await _text(answer)
                         if answer.status in DONE:
                             return text or "done"
@@ -74,18 +62,17 @@ class Webhook:
 
     async def restore(self, work: Work) -> None:
         """Tell it that nobody wants the workload to leave any more."""
-        async with self._asked(work, "Canceled"):
+        async with self._posted(work, State.CANCELED):
             return
 
     @asynccontextmanager
-    async def _asked(self, work: Work, state: str) -> AsyncIterator[ClientResponse]:
-        body = Asked(node=work.node, state=state, resumed=work.resumed, eviction=work.eviction)
+    async def _posted(self, work: Work, state: State) -> AsyncIterator[ClientResponse]:
         try:
             async with (
                 ClientSession(timeout=ClientTimeout(total=ANSWER_SECONDS)) as session,
                 session.post(
                     self._url,
-                    data=msgspec.json.encode(body),
+                    data=asked(work, state),
                     headers={"Content-Type": "application/json"},
                     allow_redirects=False,
                 ) as answer,

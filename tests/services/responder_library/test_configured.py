@@ -18,7 +18,7 @@ def read(folder: Path, text: str) -> list[str]:
     return []
 
 
-def test_a_command_and_a_url_are_taken(tmp_path: Path) -> None:
+def test_a_command_a_url_and_a_topic_are_taken(tmp_path: Path) -> None:
     text = """\
 responders:
   - name: acme.io/drain
@@ -26,6 +26,8 @@ responders:
     selector: {matchLabels: {drain: "yes"}}
     timeoutSeconds: 30
   - {name: acme.io/move, webhook: "https://mover.acme.io/move", priority: 20000}
+  - {name: acme.io/ask, topic: "plant/{namespace}/{name}/evict"}
+  - {name: acme.io/press, topic: plant/press, answerTopic: "plant/said/{node}"}
 """
     assert read(tmp_path, text) == []
 
@@ -35,8 +37,20 @@ responders:
     [
         ("name: drain, command: [x]", "responders[0].name: 'drain' is no domain-prefixed name"),
         ("name: a.k8s.io/x, command: [x]", "responders[0].name: the domain of"),
-        ("name: acme.io/x", "needs either command or webhook, and not both"),
-        ("name: acme.io/x, command: [x], webhook: 'http://x'", "needs either command or webhook"),
+        ("name: acme.io/x", "needs one of command, webhook and topic, and no other of them"),
+        ("name: acme.io/x, command: [x], webhook: 'http://x'", "needs one of command, webhook"),
+        ("name: acme.io/x, command: [x], topic: x/y", "needs one of command, webhook and topic"),
+        ("name: acme.io/x, webhook: 'http://x', topic: x/y", "needs one of command, webhook"),
+        ("name: acme.io/x, topic: x/+", "responders[0].topic: 'x/+' is no topic of a workload"),
+        ("name: acme.io/x, topic: $x/y", "responders[0].topic: '$x/y' is no topic of a workload"),
+        ("name: acme.io/x, topic: evictd/v1/x", "take one outside evictd/"),
+        ("name: acme.io/x, topic: 'x/{pod}'", "what can be filled in is {namespace}, {name}"),
+        (
+            "name: acme.io/x, topic: x/y, answerTopic: 'x/#'",
+            "responders[0].answerTopic: 'x/#' is no topic of a workload",
+        ),
+        ("name: acme.io/x, topic: x/y, answerTopic: x/y", "answerTopic: must differ from topic"),
+        ("name: acme.io/x, command: [x], answerTopic: x/y", "answerTopic: goes with topic"),
         ("name: acme.io/x, webhook: 'ftp://x'", "responders[0].webhook: 'ftp://x' begins with"),
         ("name: acme.io/x, command: [x], priority: 5", "responders[0].priority: "),
         ("name: acme.io/x, command: [x], timeoutSeconds: 0", "timeoutSeconds: must be more than 0"),

@@ -9,6 +9,8 @@ import pytest
 
 from evictd.responder import Ending, Responder, Work
 from evictd.responder.command import TIMEOUT_SECONDS, environment
+from evictd.shell.bus import Router
+from evictd.shell.bus.foreign import Foreign
 from evictd_schemas import Eviction, EvictionSpec, PodTarget, Target
 
 TEXT = (Path(__file__).parents[3] / "docs" / "responders.md").read_text()
@@ -23,7 +25,15 @@ def test_it_names_every_variable_of_a_command_and_no_other() -> None:
     async def commit() -> None: ...
 
     eviction = Eviction(spec=EvictionSpec(target=Target(pod=PodTarget(name="web", uid="life"))))
-    work = Work("edge-7", eviction, resumed=False, tell=lambda *_: None, commit=commit)
+    foreign = Foreign(Router(), ())
+    work = Work(
+        "edge-7",
+        eviction,
+        resumed=False,
+        tell=lambda *_: None,
+        commit=commit,
+        foreign=foreign,
+    )
     assert set(re.findall(r"EVICTION_[A-Z_]+", TEXT)) == set(environment(work, {}))
 
 

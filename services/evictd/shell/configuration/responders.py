@@ -4,12 +4,15 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from evictd.core.admission.messages import registration_problems
+from evictd.core.exchange import Exchange, filter_of, template_problem
 from evictd.shell.configuration.problems import Note
 from evictd_schemas import LabelSelector, Registration
 from evictd_schemas.configuration import Configuration, ConfiguredResponder
 
 RESPONDERS_MAX = 100
 """Each has a connection of its own."""
+ANSWER = "answer"
+"""The level beneath a workload's topic on which it answers."""
 
 
 def problems(configuration: Configuration) -> Iterator[Note]:
@@ -37,15 +40,39 @@ def registration(written: ConfiguredResponder) -> Registration:
     )
 
 
+def exchange(written: ConfiguredResponder) -> Exchange | None:
+    """The topics on which it asks the workload itself; None where it does something else."""
+    if written.topic is None:
+        return None
+    answer = f"{written.topic}/{ANSWER}" if written.answer_topic is None else written.answer_topic
+    return Exchange(question=written.topic, answer=answer)
+
+
 def _entry(written: ConfiguredResponder) -> Iterator[Note]:
     for problem in registration_problems(written.name, registration(written)):
         key = {"topic": "name", "selector.matchLabels": "selector"}.get(
             problem.field, problem.field
         )
         yield (key,), problem.reason
-    if bool(written.command) == (written.webhook is not None):
-        yield (), "needs either command or webhook, and not both"
+    ways = (bool(written.command), written.webhook is not None, written.topic is not None)
+    if sum(ways) != 1:
+        yield (), "needs one of command, webhook and topic, and no other of them"
     if written.webhook is not None and urlsplit(written.webhook).scheme not in ("http", "https"):
         yield ("webhook",), f"{written.webhook!r} begins with neither http:// nor https://"
     if written.timeout_seconds is not None and written.timeout_seconds <= 0:
         yield ("timeoutSeconds",), "must be more than 0"
+    yield from _topics(written)
+
+
+def _topics(written: ConfiguredResponder) -> Iterator[Note]:
+    """Where the workload is asked, and where it answers."""
+    if written.topic is None:
+        if written.answer_topic is not None:
+            yield ("answerTopic",), "goes with topic, and only with it"
+        return
+    for key, text in (("topic", written.topic), ("answerTopic", written.answer_topic)):
+        if text is not None and (problem := template_problem(text)) is not None:
+            yield (key,), f"{text!r} is no topic of a workload: {problem}"
+    answer = written.answer_topic
+    if answer is not None and filter_of(answer) == filter_of(written.topic):
+        yield ("answerTopic",), "must differ from topic, or questions would be heard as answers"
