@@ -14,8 +14,9 @@ import pytest
 from aiomqtt import Client, MqttError, ProtocolVersion
 
 from evictd.core.errors import HostError, InputError, PeerError
+from evictd.core.exchange import Exchange
 from evictd.shell.broker import OwnedBroker, access_list, owned, owned_address, processes
-from evictd.shell.broker.access import USERS
+from evictd.shell.broker.access import USERS, Asking
 from evictd.shell.broker.folder import Folder
 from evictd.shell.bus.address import Address
 from evictd_schemas import topics
@@ -151,6 +152,48 @@ def test_every_user_of_the_list_has_one_block_and_outsiders_only_their_own_names
         "topic write evictd/v1/+/responders/acme.io/mover",
         "topic write evictd/v1/+/wishes/acme.io/mover/+",
     ]
+
+
+ASKING = Asking(
+    responder="acme.io/ask",
+    exchange=Exchange(question="plant/{namespace}/{name}/evict", answer="plant/said/{name}"),
+)
+
+
+def test_who_asks_workloads_may_speak_and_hear_there_and_nobody_else() -> None:
+    outsiders = {"asker": ("acme.io", "ask"), "mover": ("acme.io", "mover")}
+    plain, text = access_list(outsiders), access_list(outsiders, [ASKING])
+    blocks = {block.split("\n")[0]: block.splitlines() for block in text.split("\n\n")}
+    asks = ["topic write plant/+/+/evict", "topic read plant/said/+"]
+    added = sorted(set(text.splitlines()) - set(plain.splitlines()))
+    answers = ["topic read plant/+/+/evict", "topic write plant/said/+"]
+    assert added == sorted([*asks, *answers, "user workload"])
+    assert [user for user, lines in blocks.items() if asks[0] in lines] == [
+        "user operator",
+        "user asker",
+    ]
+    assert blocks["user workload"] == ["user workload", *answers]
+
+
+async def test_a_workload_hears_and_answers_its_question_and_nothing_else(folder: Path) -> None:
+    async with OwnedBroker(folder, askings=[ASKING]) as broker:
+        async with (
+            client(broker.address("operator")) as asker,
+            client(broker.address("workload")) as workload,
+        ):
+            await asker.subscribe("plant/#", qos=1)
+            await workload.subscribe("#", qos=1)
+            await asker.publish("plant/elsewhere", b"1", qos=1)
+            await asker.publish("plant/shop/web/evict", b"2", qos=1)
+            await workload.publish("plant/shop/web/evict", b"3", qos=1)
+            await workload.publish(OBSERVATION, b"4", qos=1)
+            await workload.publish("plant/said/web", b"5", qos=1)
+            async with asyncio.timeout(10):
+                asked = await anext(aiter(workload.messages))
+                answered = await anext(aiter(asker.messages))
+        assert (asked.topic.value, asked.payload) == ("plant/shop/web/evict", b"2")
+        assert (answered.topic.value, answered.payload) == ("plant/said/web", b"5")
+        assert await says(broker, "operator", OBSERVATION)
 
 
 async def test_port_logins_and_state_outlive_an_orderly_end(folder: Path) -> None:

@@ -1,20 +1,27 @@
 """`evictd access-list`: what the broker has to let whom do, from the contract's topic table."""
 
+from pathlib import Path
+
 import click
 
+from evictd.cli.broker import askings
+from evictd.cli.options import config_option, loaded
 from evictd.shell.broker.access import access_list
 from evictd_schemas.topics import segment_problem
 
 
 @click.command("access-list")
+@config_option
 @click.argument("outsiders", nargs=-1, metavar="[USER=DOMAIN/KEY]...")
-def command(outsiders: tuple[str, ...]) -> None:
+def command(file: Path | None, outsiders: tuple[str, ...]) -> None:
     """Print Mosquitto's `acl_file`.
 
     Each USER=DOMAIN/KEY is the login of an outside program and the name under which it may ask,
-    report and wish, such as mover=acme.io/mover.
+    report and wish, such as mover=acme.io/mover. Where `responders:` in the configuration have a
+    topic of a workload, the login of that name may ask there, and so may the operator's.
     """
-    click.echo(access_list(dict(map(outsider, outsiders))), nl=False)
+    found = askings(loaded(file).configuration)
+    click.echo(access_list(dict(map(outsider, outsiders)), found), nl=False)
 
 
 def outsider(text: str) -> tuple[str, tuple[str, str]]:

@@ -8,9 +8,10 @@ from pathlib import Path
 from evictd.client import Mirror, connect
 from evictd.core.errors import PeerError
 from evictd.shell.broker import owned_address
-from evictd.shell.broker.access import OPERATOR
+from evictd.shell.broker.access import OPERATOR, Asking
 from evictd.shell.bus.address import Address, address
 from evictd.shell.configuration import is_owned, state_folder
+from evictd.shell.configuration.responders import exchange
 from evictd_schemas.configuration import Configuration
 
 
@@ -23,11 +24,20 @@ def address_of(configuration: Configuration, worker: str) -> Address:
     return replace(found, username=user, password=configuration.broker_password)
 
 
-def operator_address(configuration: Configuration) -> Address:
-    """The broker as a person uses it: with the operator's login where evictd owns it."""
+def operator_address(configuration: Configuration, login: str = OPERATOR) -> Address:
+    """The broker as a person uses it: with the operator's login where evictd owns it.
+
+    Or with another `login` of that broker.
+    """
     if not is_owned(configuration.broker):
-        return address_of(configuration, OPERATOR)
-    return owned_address(state_folder_of(configuration), OPERATOR)
+        return address_of(configuration, login)
+    return owned_address(state_folder_of(configuration), login)
+
+
+def askings(configuration: Configuration) -> tuple[Asking, ...]:
+    """Who asks workloads on topics of theirs, for the broker's access list."""
+    found = ((entry.name, exchange(entry)) for entry in configuration.responders)
+    return tuple(Asking(responder=name, exchange=where) for name, where in found if where)
 
 
 @asynccontextmanager

@@ -8,6 +8,7 @@ import click
 from evictd.cli.broker import operator_address
 from evictd.cli.options import config_option, loaded
 from evictd.core.errors import HostError, InputError
+from evictd.shell.broker.access import OPERATOR, VIEWER, WORKLOAD
 from evictd.shell.bus.address import Address
 
 CLIENTS = ("mosquitto_pub", "mosquitto_sub")
@@ -24,12 +25,20 @@ SIGNATURE = "# written by evictd client-config\n"
     help="Where to write. Default: where the clients look, $XDG_CONFIG_HOME or ~/.config.",
 )
 @click.option("--force", is_flag=True, help="Overwrite files that somebody else wrote.")
-def command(file: Path | None, broker: str | None, folder: Path | None, *, force: bool) -> None:
+@click.option(
+    "--login",
+    type=click.Choice((OPERATOR, VIEWER, WORKLOAD)),
+    default=OPERATOR,
+    help="Whose. Default: operator, who may do everything; workload answers `responders:`.",
+)
+def command(
+    file: Path | None, broker: str | None, folder: Path | None, login: str, *, force: bool
+) -> None:
     """Write option files, so that mosquitto_pub and mosquitto_sub need no flags.
 
     The files hold a password and are readable by you alone.
     """
-    text = option_text(operator_address(loaded(file, broker=broker).configuration))
+    text = option_text(operator_address(loaded(file, broker=broker).configuration, login))
     paths = [(folder or option_folder()) / client for client in CLIENTS]
     for path in paths:
         if not force:

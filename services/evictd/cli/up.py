@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from evictd.cli.assembly import Assembly, assembly, folder_of_state
-from evictd.cli.broker import address_of
+from evictd.cli.broker import address_of, askings
 from evictd.cli.figures import figures
 from evictd.cli.last_configuration import remember
 from evictd.cli.options import loaded, process_options, warn
@@ -39,5 +39,6 @@ async def up(everything: Assembly) -> None:
         await everything.run(address_of(configuration, everything.worker))
         return
     folder = folder_of_state(configuration)
-    async with OwnedBroker(folder, owned_port(configuration.broker)) as broker:
+    port = owned_port(configuration.broker)
+    async with OwnedBroker(folder, port, askings(configuration)) as broker:
         await everything.run(broker.address(everything.worker))

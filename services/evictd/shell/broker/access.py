@@ -4,8 +4,10 @@ A topic has one writer, and the broker enforces it. Everybody who takes part may
 decision is there to be understood. What a worker writes as state it may also read back.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from evictd.core.exchange import Exchange, filter_of
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, PRESSURE_REQUESTERS
 from evictd_schemas import topics
 from evictd_schemas.topics import ALL, EVENT, ROOT, TOPICS, WORKER, WORKERS, Role
@@ -15,6 +17,8 @@ OPERATOR = "operator"
 HEALTH = "health"
 VIEWER = "viewer"
 DEMO = "demo"
+WORKLOAD = "workload"
+"""The other side of `Asking`: a login for workloads that have none of their own at this broker."""
 HEALTH_TOPIC = "health"
 """Nothing is ever published there: a subscription to it shows that a login works."""
 
@@ -25,21 +29,46 @@ Name = tuple[str, str]
 """Domain and key of a requester, a responder or a person."""
 
 
-def access_list(outsiders: Mapping[str, Name] | None = None) -> str:
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """A responder that asks workloads on topics of theirs, which are none of the topic table."""
+
+    responder: str
+    exchange: Exchange
+
+    def asker(self) -> Iterator[str]:
+        """What its login needs for that, and nothing else."""
+        yield f"topic write {filter_of(self.exchange.question)}"
+        yield f"topic read {filter_of(self.exchange.answer)}"
+
+    def asked(self) -> Iterator[str]:
+        """What a workload needs in order to answer."""
+        yield f"topic read {filter_of(self.exchange.question)}"
+        yield f"topic write {filter_of(self.exchange.answer)}"
+
+
+def access_list(outsiders: Mapping[str, Name] | None = None, askings: Sequence[Asking] = ()) -> str:
     """The text of Mosquitto's `acl_file`.
 
     `outsiders`: further logins, each with the one domain-prefixed name under which it may ask,
-    report and wish.
+    report and wish. `askings`: whose topics the operator's login uses too, since `evictd respond`
+    runs with it beside a broker that evictd owns, and the login `workload` from the other side.
     """
+    operator = [f"topic readwrite {ROOT}/#", f"topic read {HEALTH_TOPIC}"]
+    operator += [line for asking in askings for line in asking.asker()]
     blocks = [_block(role.value, _worker(role)) for role in WORKERS]
     blocks += [
         _block(ALL, (line for role in WORKERS for line in _worker(role, ALL))),
         _block(DEMO, (line for role in (Role.COLLECTOR, Role.RESPONDER) for line in _worker(role))),
-        _block(OPERATOR, [f"topic readwrite {ROOT}/#", f"topic read {HEALTH_TOPIC}"]),
+        _block(OPERATOR, operator),
         _block(HEALTH, [f"topic read {HEALTH_TOPIC}"]),
         _block(VIEWER, [f"topic read {ROOT}/#"]),
     ]
-    blocks += [_block(user, _outsider(name)) for user, name in sorted((outsiders or {}).items())]
+    if askings:
+        blocks += [_block(WORKLOAD, (line for asking in askings for line in asking.asked()))]
+    blocks += [
+        _block(user, _outsider(name, askings)) for user, name in sorted((outsiders or {}).items())
+    ]
     return f"{_HEAD}\n" + "\n".join(blocks)
 
 
@@ -63,11 +92,14 @@ def _worker(role: Role, process: str | None = None) -> Iterator[str]:
         yield f"topic readwrite {filter_}"
 
 
-def _outsider(name: Name) -> Iterator[str]:
+def _outsider(name: Name, askings: Sequence[Asking]) -> Iterator[str]:
     domain, key = name
     yield f"topic read {ROOT}/#"
     for kind in (topics.REQUEST, topics.REPORT, topics.REGISTRATION, topics.WISH):
         yield f"topic write {kind.everywhere(domain=domain, key=key)}"
+    for asking in askings:
+        if asking.responder == f"{domain}/{key}":
+            yield from asking.asker()
 
 
 _OWN_NAMES: Mapping[Role, tuple[str, ...]] = {

@@ -8,11 +8,12 @@ import json
 import os
 import pwd
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from evictd.core.errors import HostError
-from evictd.shell.broker.access import USERS, access_list
+from evictd.shell.broker.access import USERS, WORKLOAD, Asking, access_list
 from evictd.shell.broker.logins import new_password, password_file
 
 USER = "mosquitto"
@@ -61,15 +62,16 @@ class Folder:
         open_to_all = all(parent.stat().st_mode & 0o001 for parent in self.path.parents)
         return account if open_to_all else None
 
-    def write(self, port: int) -> dict[str, str]:
+    def write(self, port: int, askings: Sequence[Asking] = ()) -> dict[str, str]:
         """All the broker reads; gives the logins, which are kept from start to start."""
+        users = (*USERS, WORKLOAD) if askings else USERS
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-            logins = self.logins() or {user: new_password() for user in USERS}
-            logins |= {user: new_password() for user in USERS if user not in logins}
+            logins = self.logins()
+            logins |= {user: new_password() for user in users if user not in logins}
             _lay(self._logins, json.dumps(logins))
             _lay(self.configuration, self._configuration(port))
-            _lay(self.path / "acl", access_list())
+            _lay(self.path / "acl", access_list(askings=askings))
             _lay(self.path / "passwd", password_file(logins))
             self._hand_over()
         except OSError as error:

@@ -10,6 +10,7 @@ import os
 import shutil
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from pwd import struct_passwd
@@ -21,6 +22,7 @@ import structlog
 from evictd.core.errors import HostError, InputError, PeerError
 from evictd.shell.blocking import in_thread
 from evictd.shell.broker import processes
+from evictd.shell.broker.access import Asking
 from evictd.shell.broker.folder import Folder, free_port
 from evictd.shell.bus.address import Address
 
@@ -44,13 +46,17 @@ log = structlog.get_logger(__name__)
 class OwnedBroker:
     """An asynchronous context: inside it the broker takes connections on the loopback interface.
 
-    `port` None takes the port of the last time where it is free, else any.
+    `port` None takes the port of the last time where it is free, else any. `askings`: whose
+    workloads are asked on topics of theirs.
     """
 
-    def __init__(self, state_folder: Path, port: int | None = None) -> None:
+    def __init__(
+        self, state_folder: Path, port: int | None = None, askings: Sequence[Asking] = ()
+    ) -> None:
         self._state_folder = state_folder
         self._folder = Folder(state_folder)
         self._wanted_port = port
+        self._askings = tuple(askings)
         self._lock: int | None = None
         self._logins: dict[str, str] = {}
         self._command: tuple[str, ...] = ()
@@ -109,7 +115,7 @@ class OwnedBroker:
         if record.get("pid"):  # left by a life that could not end it
             processes.end(record["pid"], record.get("started", 0), STOP_SECONDS)
         self.port = self._wanted_port or free_port(record.get("port"))
-        self._logins = self._folder.write(self.port)
+        self._logins = self._folder.write(self.port, self._askings)
         self._command = (
             setpriv,
             "--pdeathsig=TERM",
@@ -213,8 +219,10 @@ def owned_address(state_folder: Path, user: str) -> Address:
     """
     folder = Folder(state_folder)
     port, password = folder.record().get("port"), folder.logins().get(user)
-    if port is None or password is None:
+    if port is None or not folder.logins():
         raise InputError(f"no broker of evictd's own has run with {state_folder} yet")
+    if password is None:
+        raise InputError(f"the broker of {state_folder} has no login {user}")
     return Address(host="127.0.0.1", port=port, username=user, password=password)
 
 
