@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,9 @@ import pytest
 if (root := str(Path(__file__).parents[2])) not in sys.path:
     sys.path.insert(0, root)
 
-from tests.integration.processes import until
+from tests.integration.processes import PATIENCE_SECONDS, Site, until
 from tests.integration.responders import Play, playing
-from tests.integration.stories.conftest import DEMO
+from tests.integration.stories.conftest import DEMO, settings
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DRAINS = {"labels": {"drain": "yes"}}
@@ -119,9 +122,94 @@ def test_the_shell_example_says_goodbye_and_is_not_asked_twice(tmp_path: Path, b
         assert told.read_text().split() == ["web", "cache"]
 
 
-@pytest.mark.parametrize("name", ["drain_responder.py", "responder.sh"])
+@pytest.mark.parametrize("name", ["drain_responder.py", "responder.sh", "asked_workload.sh"])
 def test_an_example_needs_nothing_of_the_checkout(name: str) -> None:
     """It can be copied away: only the public package, or only the clients."""
     text = (EXAMPLES / name).read_text()
     private = [line for line in text.splitlines() if "evictd." in line and "import" in line]
     assert all("evictd.responder import" in line for line in private)
+
+
+ASK, QUESTION = "acme.io/ask", "plant/shop/web/evict"
+ASKS = {
+    "name": ASK,
+    "topic": "plant/{namespace}/{name}/evict",
+    "selector": {"matchLabels": {"ask": "yes"}},
+    "timeoutSeconds": 30,
+}
+
+
+@contextmanager
+def asking(folder: Path, broker: Any) -> Iterator[Play]:
+    """The controller, and `evictd respond` with what the head of the example shows."""
+    site = Site(folder=folder, settings=settings(responders=[ASKS]), broker=broker.url)
+    verb = (sys.executable, "-m", "evictd", "respond", "--node", DEMO)
+    with site.running("controller"):
+        play = Play(site)
+        with play.program(*verb, name="asker"):
+            play.await_ready(ASK)
+            yield play
+
+
+def asked_workload(play: Play, broker: Any, script: str) -> Any:
+    """As its head says."""
+    options = ("-V", "5", "-h", "127.0.0.1", "-p", str(broker.port), "--", "sh", "-c", script)
+    command = ("sh", str(EXAMPLES / "asked_workload.sh"), *options)
+    return play.program(*command, name="workload", TOPIC=QUESTION, PATH="/usr/bin:/bin")
+
+
+def test_the_asked_workload_saves_itself_before_it_is_stopped(tmp_path: Path, broker: Any) -> None:
+    told = tmp_path / "told"
+    with asking(tmp_path, broker) as play:
+        with asked_workload(play, broker, f"echo saved >>{told}") as process:
+            play.add("web", labels={"ask": "yes"})
+            play.add("db")
+            play.ask("web")
+            play.ask("db")
+            play.await_state("web", ASK, "Completed")
+            assert play.entry("web", ASK)["message"] == "exited with 0"
+            assert told.read_text() == "saved\n"
+            assert play.state("web", "imperative-eviction.k8s.io/evictor") == "Active"
+            assert play.state("db", ASK) is None
+        assert process.returncode == 0
+
+
+def test_beside_evictd_up_the_asked_workload_needs_no_more_than_its_login(tmp_path: Path) -> None:
+    """The broker that evictd owns lets both sides, and `client-config` knows the login."""
+    site = Site(folder=tmp_path, settings=settings(responders=[ASKS]))
+    evictd = (sys.executable, "-m", "evictd")
+    with site.running("up"):
+        play = Play(site)
+        clients = tmp_path / "clients"
+        subprocess.run(
+            (*evictd, "client-config", "--login", "workload", "--folder", str(clients)),
+            env=site.environment,
+            check=True,
+            timeout=PATIENCE_SECONDS,
+        )
+        workload = ("sh", str(EXAMPLES / "asked_workload.sh"), "--", "echo", "saved")
+        told = {"TOPIC": QUESTION, "XDG_CONFIG_HOME": str(clients)}
+        with (
+            play.program(*evictd, "respond", "--node", DEMO, name="asker"),
+            play.program(*workload, name="workload", **told),
+        ):
+            play.await_ready(ASK)
+            play.add("web", labels={"ask": "yes"})
+            play.ask("web")
+            until("it answers", lambda: play.state("web", ASK) == "Completed", seconds=45)
+            assert play.entry("web", ASK)["message"] == "exited with 0"
+
+
+def test_the_asked_workload_is_told_that_it_may_stay(tmp_path: Path, broker: Any) -> None:
+    story = tmp_path / "story"
+    script = (
+        f'trap "echo ended >>{story}; exit" TERM; echo begun >>{story}; while :; do sleep 0.1; done'
+    )
+    with asking(tmp_path, broker) as play, asked_workload(play, broker, script):
+        play.add("web", labels={"ask": "yes"})
+        play.ask("web")
+        until("it has begun", lambda: story.exists() and story.read_text() == "begun\n")
+        until("it has answered", lambda: play.entry("web", ASK).get("message") == "saving", 40)
+        play.withdraw("web")
+        until("it was ended", lambda: story.read_text() == "begun\nended\n")
+        play.await_state("web", ASK, "Canceled")
