@@ -21,6 +21,8 @@ class EngineDouble:
         self.images: dict[str, dict[str, Any]] = {}
         self.events: list[dict[str, Any]] = []
         self.hanging: set[str] = set()
+        self.refused: set[str] = set()
+        """What a proxy lets nobody do: beginnings of `METHOD path`."""
         self.asked: list[str] = []
         self.after_start: dict[str, Any] = {**RUNNING, "StartedAt": "2026-11-30T09:00:00Z"}
         """The state of a container that was started again."""
@@ -62,10 +64,12 @@ class EngineDouble:
         self.asked.append(f"{request.method} {path}?{request.query_string}".rstrip("?"))
         if any(path.startswith(hanging) for hanging in self.hanging):
             await asyncio.Event().wait()
+        if any(f"{request.method} {path}".startswith(refused) for refused in self.refused):
+            return web.Response(status=403)
         words = path.split("/")
         if path == "events":
             return await self._stream(request)
-        if words[-1] == "stop":
+        if words[-1] == "stop" and words[1] in self.inspections:
             self.inspections[words[1]]["State"] = {**RUNNING, "Running": False, "ExitCode": 143}
             return web.Response(status=204)
         if words[-1] == "start" and words[1] in self.inspections:
