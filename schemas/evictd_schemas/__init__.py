@@ -18,7 +18,7 @@ from evictd_schemas.common import (
     Timestamp,
     Uid,
 )
-from evictd_schemas.decision import Decision, RankedPod
+from evictd_schemas.decision import AbsentPod, Decision, Fall, RankedPod, WishAnswer
 from evictd_schemas.events import Event, WorkerStatus
 from evictd_schemas.eviction import (
     API_VERSION,
@@ -61,6 +61,7 @@ from evictd_schemas.pressure import NodeCondition, Pressure, Term, ThresholdStat
 __all__ = [
     "topics",
     "API_VERSION",
+    "AbsentPod",
     "Condition",
     "Container",
     "ContainerStatistics",
@@ -72,6 +73,7 @@ __all__ = [
     "EvictionRequestSpec",
     "EvictionSpec",
     "EvictionStatus",
+    "Fall",
     "FileSystemStatistics",
     "Forced",
     "LabelSelector",
@@ -115,5 +117,6 @@ __all__ = [
     "Volume",
     "VolumeStatistics",
     "Wish",
+    "WishAnswer",
     "WorkerStatus",
 ]

@@ -21,8 +21,52 @@ class RankedPod(Struct, frozen=True, kw_only=True, rename="camel"):
     over_request: Number | None = None
 
 
+class AbsentPod(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One that is down because of evictd, and why it is not started now; empty: it is its turn.
+
+    `next_try_time`: not before; `falls`: how often the name has fallen lately.
+    """
+
+    pod: PodReference
+    why: str = ""
+    next_try_time: Timestamp | None = None
+    falls: int = 1
+
+
+class Fall(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What is remembered of a name that has fallen, for whoever decides after a restart.
+
+    `pod` is the life that fell last, `returned`: we have brought it back since, `forgotten`: a
+    person wished that this life is never started again.
+    """
+
+    pod: PodReference
+    count: int
+    first_time: Timestamp
+    time: Timestamp
+    returned: bool = False
+    forgotten: bool = False
+
+
+class WishAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What has become of one wish. `wish` is its topic's end, `{domain}/{key}/{name}`.
+
+    `state`: `InForce`, `Waiting`, `Done`, `Refused` or `Expired`.
+    """
+
+    wish: str
+    verb: str
+    state: str
+    message: str = ""
+    target: str | None = None
+    until: Timestamp | None = None
+
+
 class Decision(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One pass of the evictor. `judged` holds the observation times this pass has used up."""
+    """One pass of the evictor. `judged` holds the observation times this pass has used up.
+
+    `absent`, `falls` and `wishes` are the newest hundred of each.
+    """
 
     node: str
     time: Timestamp
@@ -37,5 +81,8 @@ class Decision(Struct, frozen=True, kw_only=True, rename="camel"):
     ranking_total: int = 0
     eviction_requests: tuple[str, ...] = ()
     order: str | None = None
+    absent: tuple[AbsentPod, ...] = ()
+    falls: tuple[Fall, ...] = ()
+    wishes: tuple[WishAnswer, ...] = ()
     epoch: int = 0
     rev: int = 0

@@ -14,6 +14,8 @@ class OrderKind(StrEnum):
 
     RECLAIM = "Reclaim"
     RESTORE = "Restore"
+    FORGET = "Forget"
+    """Let go of the record of what is down: it is never started again."""
 
 
 class OrderState(StrEnum):

@@ -65,10 +65,11 @@ def test_whoever_is_started_by_somebody_else_is_told_too() -> None:
 
 
 def test_a_record_that_is_taken_back_without_a_return_is_forgotten() -> None:
-    """It was removed: nothing to start and nothing to tell."""
+    """It was removed: nothing to start, and that is told once."""
     stage = household()
     stage.fell("web")
     stage.lifted("web")
+    assert stage.calm().event_messages == ["shop/web will not be started again: it was removed"]
     turns = [stage.calm() for _ in range(10)]
     assert not any(turn.orders or turn.events for turn in turns)
 

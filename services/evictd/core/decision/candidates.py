@@ -32,7 +32,7 @@ class Verdict(StrEnum):
     PROTECTED = "Protected"
 
 
-_MAY_GO = frozenset({Verdict.CANDIDATE, Verdict.LEAVING})
+MAY_GO = frozenset({Verdict.CANDIDATE, Verdict.LEAVING})
 
 
 def evictable(rules: Rules, pod: Pod) -> bool:
@@ -49,7 +49,7 @@ def rows(
 
 def may_go(ranking: Sequence[RankedPod]) -> tuple[str, ...]:
     """Uids of those that may be chosen, in order."""
-    return tuple(row.pod.uid for row in ranking if row.verdict in _MAY_GO)
+    return tuple(row.pod.uid for row in ranking if row.verdict in MAY_GO)
 
 
 def with_victim(ranking: Sequence[RankedPod], uid: str | None) -> tuple[RankedPod, ...]:
@@ -77,7 +77,7 @@ def _ignored(rules: Rules, pod: Pod) -> str:
 def _row(rules: Rules, plan: Plan, signal: str, place: Place, *, hard: bool, now: Now) -> RankedPod:
     verdict, remark = _verdict(rules, plan, place.pod, hard=hard, now=now)
     figures, rank = _figures(rules, signal, place), f"priority {place.priority}"
-    ignored = _ignored(rules, place.pod) if verdict in _MAY_GO else ""
+    ignored = _ignored(rules, place.pod) if verdict in MAY_GO else ""
     return RankedPod(
         pod=reference(place.pod),
         verdict=verdict,

@@ -8,16 +8,21 @@ from typing import assert_never
 from msgspec import structs
 
 from evictd.core.decision import (
+    companions,
     consent,
     failures,
     filling,
+    forgetting,
     growth,
     loops,
     occurrences,
     passes,
+    recall,
     reclaim,
     report,
     restore,
+    standing,
+    wishing,
 )
 from evictd.core.decision.inputs import (
     Answered,
@@ -40,7 +45,7 @@ from evictd.core.decision.plan import (
     order_of,
 )
 from evictd.core.decision.report import Action
-from evictd.core.decision.requests import Fate, fate, recovered
+from evictd.core.decision.requests import Fate, fate
 from evictd.core.decision.scene import Scene
 from evictd.core.decision.shortage import (
     acting_threshold,
@@ -48,17 +53,25 @@ from evictd.core.decision.shortage import (
     fresh_thresholds,
     observation_times,
 )
-from evictd.core.decision.upkeep import keep, of_another_mode, with_victim, without
+from evictd.core.decision.upkeep import keep, with_victim
 from evictd.core.effects import Emit, Retract, Tick, WakeAt
 from evictd.core.moments import Now
 from evictd.core.orders import OrderState
 from evictd.core.protocol.conditions import eviction_finished
 from evictd.core.rules import Mode, Rules
-from evictd_schemas import Decision, Layout, OrderStatus, topics
+from evictd_schemas import Layout, OrderStatus, topics
 
 
 def decide(rules: Rules, plan: Plan, given: Given | Tick, now: Now) -> Step:
     """One step of one node; at most one pressure victim a pass. [design, law 1]"""
+    plan, effects = _taken(rules, plan, given, now)
+    if isinstance(given, Tick | Seen | Answered | Gone):
+        return plan, effects
+    plan, more = _with_wishes(rules, plan, given, now)
+    return standing.written(plan, (*effects, *more))
+
+
+def _taken(rules: Rules, plan: Plan, given: Given | Tick, now: Now) -> Step:
     match given:
         case Judged():
             return _judged(rules, plan, given, now)
@@ -68,10 +81,10 @@ def decide(rules: Rules, plan: Plan, given: Given | Tick, now: Now) -> Step:
             return _ordered(rules, plan, given, now)
         case Seen():
             return _seen(plan, given), ()
-        case Wished():
-            return _wished(plan, given), ()
+        case Wished(topic=topic, wish=wish):
+            return wishing.taken(plan, topic, wish), ()
         case Recalled():
-            return _recalled(rules, plan, given, now)
+            return recall.recalled(rules, plan, given, now)
         case Tick():
             return _ticked(rules, plan, now)
         case Fallen(namespace=namespace, name=name, stopped=stopped):
@@ -87,8 +100,9 @@ def _gone(rules: Rules, plan: Plan) -> Step:
     """Everything of the node is taken off the bus. [contract 2]"""
     mine = tuple(Retract(topic=own.topic) for own in plan.own)
     order = () if plan.reclaiming is None else (reclaim.retraction(rules),)
-    order = (*order, *restore.retraction(rules, plan.returns))
-    return Plan(), (*mine, *order, Retract(topic=topics.DECISION.at(rules.node)))
+    returns = plan.returns
+    orders = (*restore.retraction(rules, returns), *forgetting.retraction(rules, returns))
+    return Plan(), (*mine, *order, *orders, Retract(topic=topics.DECISION.at(rules.node)))
 
 
 def _judged(rules: Rules, plan: Plan, given: Judged, now: Now) -> Step:
@@ -101,6 +115,7 @@ def _judged(rules: Rules, plan: Plan, given: Judged, now: Now) -> Step:
     handled = order_of(given.pressure)
     plan = structs.replace(plan, handled=handled, layout=layout, told_to_act=told_to_act)
     plan, kept = keep(rules, plan, given, layout, now)
+    plan, led = companions.lead(rules, plan, given, now)
     under_way = plan.reclaiming
     if is_first_act:
         plan = _warned(rules, plan, given, now)
@@ -113,7 +128,7 @@ def _judged(rules: Rules, plan: Plan, given: Judged, now: Now) -> Step:
     else:
         plan, effects = _amid_reclaim(rules, plan, under_way, given, now)
     plan, returned = _with_returns(plan, _returned(rules, plan, given, now))
-    return plan, (*kept, *effects, *returned)
+    return plan, (*kept, *led, *effects, *returned)
 
 
 def _returned(rules: Rules, plan: Plan, given: Judged, now: Now) -> restore.Step:
@@ -121,8 +136,25 @@ def _returned(rules: Rules, plan: Plan, given: Judged, now: Now) -> restore.Step
     busy = plan.reclaiming is not None or any(
         not own.withdrawn and not own.gone for own in plan.own
     )
-    leaving = plan.leaving.values()
-    return restore.restore(rules, plan.returns, given, now, busy=busy, leaving=leaving)
+    return restore.restore(
+        rules,
+        plan.returns,
+        given,
+        now,
+        busy=busy,
+        leaving=plan.leaving.values(),
+        wanted=wishing.wanted(plan, now),
+    )
+
+
+def _with_wishes(rules: Rules, plan: Plan, given: Given | Tick, now: Now) -> Step:
+    """What people wish is done as far as it takes no look, and answered."""
+    returns, forgot = forgetting.forgotten(rules, plan.returns, wishing.given_up(plan, now))
+    returns, held = restore.held_back(rules, returns, wishing.wanted(plan, now), now)
+    plan = structs.replace(plan, returns=returns)
+    looked = isinstance(given, Judged) and not given.listed
+    plan, told = wishing.answered(rules, plan, now, looked=looked)
+    return plan, (*forgot, *held, *told)
 
 
 def _with_returns(plan: Plan, step: restore.Step) -> Step:
@@ -239,6 +271,8 @@ def _not_cleared(
 
 def _ordered(rules: Rules, plan: Plan, given: Ordered, now: Now) -> Step:
     """What the responder says of an order of ours."""
+    if given.name == forgetting.ORDER_NAME:
+        return plan, ()  # the record tells, once it is gone
     if given.name == restore.ORDER_NAME:
         return _with_returns(plan, restore.answered(rules, plan.returns, given.status, now))
     return _reclaimed(rules, plan, given.status, now)
@@ -313,6 +347,7 @@ def _ended(rules: Rules, plan: Plan, own: OwnRequest, end: Fate, now: Now) -> St
         gone = Instant(moment=plan.observed, boot_seconds=now.boot_seconds)
         history, told = loops.counted(rules, plan.history, own.pod, now)
         plan = structs.replace(plan, history=history, gone=plan.gone if own.gone else gone)
+        plan = companions.await_turn(plan, own)
         return with_victim(rules, plan, own.pod, now), told
     moves_on = rules.profile.failed_victim_moves_on
     if end is Fate.REFUSED or (end is Fate.FAILED and moves_on):
@@ -336,44 +371,3 @@ def _seen(plan: Plan, given: Seen) -> Plan:
         if pod is not None:
             others[name] = pod.uid
     return structs.replace(plan, leaving=others)
-
-
-def _wished(plan: Plan, given: Wished) -> Plan:
-    wishes = {topic: wish for topic, wish in plan.wishes.items() if topic != given.topic}
-    if given.wish is not None:
-        wishes[given.topic] = given.wish
-    return structs.replace(plan, wishes=newest(wishes))
-
-
-def _recalled(rules: Rules, plan: Plan, given: Recalled, now: Now) -> Step:
-    """Take up our own retained state; what was decided since the start goes before it."""
-    known = {own.topic for own in plan.own}
-    found = [recovered(retained, now) for retained in given.requests]
-    own = tuple(item for item in found if item is not None and item.topic not in known)
-    plan = structs.replace(plan, own=(*plan.own, *own))
-    plan, unwanted = without(plan, lambda item: of_another_mode(rules, item))
-    if given.decision is None or plan.decision is not None:
-        return plan, unwanted
-    plan = _resumed(plan, given.decision, now)
-    if plan.reclaiming is None:
-        return plan, unwanted
-    return plan, (*unwanted, WakeAt(boot_seconds=plan.reclaiming.deadline_boot_seconds))
-
-
-def _resumed(plan: Plan, decision: Decision, now: Now) -> Plan:
-    failed = failures.recalled(decision, now)
-    under_way = None
-    if decision.order is not None and decision.signal is not None:
-        under_way = Reclaiming(
-            order_uid=decision.order,
-            signal=decision.signal,
-            sequence=decision.sequence,
-            deadline_boot_seconds=now.boot_seconds + reclaim.RECLAIM_SECONDS,
-        )
-    return structs.replace(
-        plan,
-        judged=decision.judged,
-        failed={**failed, **plan.failed},
-        reclaiming=plan.reclaiming or under_way,
-        decision=decision,
-    )

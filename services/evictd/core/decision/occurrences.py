@@ -25,6 +25,7 @@ from evictd_schemas import (
     RankedPod,
     Stopped,
     ThresholdStatus,
+    WishAnswer,
     topics,
 )
 
@@ -40,6 +41,8 @@ class EventReason(StrEnum):
     NOTHING_LEFT = "NothingLeftToEvict"
     LOOP = "EvictionLoop"
     RESTORED = "Restored"
+    FORGOTTEN = "Forgotten"
+    WISH_ANSWERED = "WishAnswered"
 
 
 def threshold_met(
@@ -179,6 +182,41 @@ def restored(
         transition="restored",
         subject=name,
         figures={"pod": name, "signal": stopped.signal, "seconds": seconds, "ordered": ordered},
+    )
+
+
+def forgotten(rules: Rules, name: str, stopped: Stopped, *, on_wish: bool, now: Now) -> Emit:
+    """`Forgotten`: what was down because of evictd is not waited for any more.
+
+    `on_wish`: a person wanted it so; else it was removed.
+    """
+    why = "a person wished so" if on_wish else "it was removed"
+    return emit(
+        node=rules.node,
+        worker=topics.Role.EVICTOR,
+        reason=str(EventReason.FORGOTTEN),
+        message=f"{name} will not be started again: {why}",
+        time=now.utc,
+        about=stopped.uid,
+        transition="forgotten",
+        subject=name,
+        figures={"pod": name, "signal": stopped.signal, "wished": on_wish},
+    )
+
+
+def wish_answered(rules: Rules, topic: str, answer: WishAnswer, now: Now) -> Emit:
+    """`WishAnswered`: what has become of a wish, once for each change of its state."""
+    until = "" if answer.until is None else answer.until.isoformat()
+    return emit(
+        node=rules.node,
+        worker=topics.Role.EVICTOR,
+        reason=str(EventReason.WISH_ANSWERED),
+        message=f"{answer.verb} of {answer.wish}: {answer.message}",
+        time=now.utc,
+        about=topic,
+        transition=f"{answer.verb}|{answer.target}|{until}|{answer.state}",
+        subject=answer.target,
+        figures={"wish": to_builtins(answer)},
     )
 
 

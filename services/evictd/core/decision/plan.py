@@ -25,6 +25,7 @@ from evictd_schemas import (
     Pressure,
     ThresholdStatus,
     Wish,
+    WishAnswer,
 )
 
 V = TypeVar("V")
@@ -37,7 +38,8 @@ class OwnRequest(Struct, frozen=True, kw_only=True):
     """A request of ours that stands on the bus.
 
     `asked_boot_seconds` is when it took its present type. `finished`: its dry Eviction has ended,
-    it stays until the signal has cleared. `gone`: the target is no longer there.
+    it stays until the signal has cleared. `gone`: the target is no longer there. `following`: who
+    goes after it, because they go only together.
     """
 
     topic: str
@@ -46,6 +48,7 @@ class OwnRequest(Struct, frozen=True, kw_only=True):
     asked_boot_seconds: float
     finished: bool = False
     gone: bool = False
+    following: tuple[PodReference, ...] = ()
 
     @property
     def signal(self) -> str:
@@ -75,6 +78,15 @@ class OwnRequest(Struct, frozen=True, kw_only=True):
         """`{domain}/{key}/{namespace}/{name}`, as the Decision lists it."""
         spec, metadata = self.request.spec, self.request.metadata
         return f"{spec.requester}/{metadata.namespace}/{metadata.name}"
+
+
+class Following(Struct, frozen=True, kw_only=True):
+    """Who goes next because the pod `after` whom they come has gone, in this order."""
+
+    pods: tuple[PodReference, ...]
+    after: PodReference
+    signal: str
+    hard: bool
 
 
 class Reclaiming(Struct, frozen=True, kw_only=True):
@@ -107,7 +119,8 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     `judged`: observation times that a pass has used up, by signal. `handled`: order of the last
     Pressure taken. `leaving`: name of a running Eviction to its target's uid. `failed`: who is
-    passed over, by name. `victims`: who has gone lately, by name. `gone`: when the last victim was
+    passed over, by name. `victims`: who has gone lately, by name. `following`: who goes with one
+    that has gone. `gone`: when the last victim was
     gone. `exhausted`: signal to when nobody was left to evict. `announced`: signal to the crossing
     that was told.
     `clear_since`: signal to when none of its thresholds was met any more. `spent`: topic to the uid
@@ -116,7 +129,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     `fruitless`: signal to the reclaim steps that gave nothing back, and when.
     `history`: when workloads were evicted, by name. `warned`: signal that was short already when
     acting began to the boot time from which it is acted on. `told_to_act`: the owner said so when a
-    Pressure was judged last. `returns`: what is down because of us.
+    Pressure was judged last. `returns`: what is down because of us. `answers`: what has become of
+    each wish, by topic.
     """
 
     judged: dict[str, datetime] = {}
@@ -127,7 +141,9 @@ class Plan(Struct, frozen=True, kw_only=True):
     leaving: dict[str, str] = {}
     failed: dict[str, Failure] = {}
     victims: dict[str, Victim] = {}
+    following: tuple[Following, ...] = ()
     wishes: dict[str, Wish] = {}
+    answers: dict[str, WishAnswer] = {}
     reclaiming: Reclaiming | None = None
     gone: Instant | None = None
     exhausted: dict[str, float] = {}

@@ -3,14 +3,19 @@
 It places no order and tells nothing; `restore` does. [design, laws 8 and 11]
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 
+from msgspec import Struct
+
+from evictd.core.back_off import BACK_OFF_SECONDS_MAX, back_off_seconds
 from evictd.core.decision.inputs import Judged
-from evictd.core.decision.returns import Returns
+from evictd.core.decision.returns import Absent, Returns
+from evictd.core.holds import hold_on, until_text
 from evictd.core.moments import Now
 from evictd.core.orders import Restore
 from evictd.core.pods import active
+from evictd.core.signals.amounts import rounded_text
 from evictd.core.signals.names import (
     ALLOCATABLE_MEMORY_AVAILABLE,
     MEMORY_AVAILABLE,
@@ -20,7 +25,7 @@ from evictd.core.signals.names import (
     resource_of,
 )
 from evictd.core.wording import name_text
-from evictd_schemas import Pod, Pressure, Stopped, ThresholdStatus
+from evictd_schemas import Pod, Pressure, Stopped, ThresholdStatus, Wish
 
 RELIEVED = frozenset({Resource.MEMORY, Resource.PIDS})
 """A stop for these gives back what it took. One for disk only ended a growth: starting the writer
@@ -28,53 +33,108 @@ again would go on where it ended."""
 ROOM_MARGIN = 0.1
 """What must stay above each line, as a share of the line, beside the workload's last usage: a
 start needs more than what runs."""
-BACK_OFF_SECONDS = 60.0
-"""Before a second return; it doubles with each further fall or failure."""
-BACK_OFF_SECONDS_MAX = 3_600.0
-"""The longest pause: a machine that was made larger is noticed within the hour."""
+STEADY_SECONDS = 5.0
+"""So long something has to run before what depends on it is started, where no health check tells
+that it is ready: who ends at once is not there to be depended on."""
 
 
-def able(returns: Returns, given: Judged, leaving: Collection[str], now: Now) -> Iterator[str]:
-    """Who may come back now.
+class Wanted(Struct, frozen=True, kw_only=True):
+    """What people wish about those that are down.
 
-    The last that went is the first, since the least important went first.
+    `restores`: names that are to come back whoever was to decide it; `everyone`: all of them.
+    `holds`: every Hold that is there, expired ones too.
     """
-    pods = running(given)
-    if pods is None:
-        return
 
-    def went(name: str) -> tuple[datetime, str]:
-        return returns.absent[name].stopped.time, name
+    holds: tuple[Wish, ...] = ()
+    restores: frozenset[str] = frozenset()
+    everyone: bool = False
 
-    for name in sorted(returns.absent, key=went, reverse=True):
-        absent = returns.absent[name]
-        stopped = absent.stopped
-        if stopped.restore != Restore.AUTO or not _shortage_over(given.pressure, stopped):
-            continue
-        if name in pods or stopped.uid in leaving:
-            continue
-        if now.boot_seconds - absent.since_boot_seconds < _pause_seconds(returns, name):
-            continue
-        if _waited_for(returns, pods, name) or not _room(given.pressure, stopped):
-            continue
-        yield name
+    def restored(self, name: str) -> bool:
+        """Whether a person wants it back now."""
+        return self.everyone or name in self.restores
+
+    def held(self, name: str, utc: datetime) -> Wish | None:
+        """Any Hold leaves it as it is: a start is a change too."""
+        return hold_on(self.holds, name, hard=False, utc=utc)
 
 
-def calm(pressure: Pressure) -> bool:
-    """Nothing is short of what a start takes, and has not been for the transition period."""
-    kinds = {condition_of(signal) for signal in (MEMORY_AVAILABLE, PID_AVAILABLE)}
-    held = any(item.type in kinds and item.status == "True" for item in pressure.conditions)
-    met = any(item.met and condition_of(item.signal) in kinds for item in pressure.thresholds)
-    return not held and not met
+class Look(Struct, frozen=True, kw_only=True):
+    """One look at a node: who is down, what is observed, what is wished.
+
+    `leaving`: uids of pods whose Eviction runs; `closed`: why nobody at all is started now.
+    """
+
+    returns: Returns
+    given: Judged
+    now: Now
+    leaving: frozenset[str] = frozenset()
+    wanted: Wanted = Wanted()
+    closed: str | None = None
 
 
-def _shortage_over(pressure: Pressure, stopped: Stopped) -> bool:
-    """Whether the shortage for which it went is known to be over; Unknown is not."""
-    signal = stopped.signal or ""
-    if resource_of(signal) not in RELIEVED:
-        return False
-    kind = condition_of(signal)
-    return any(item.type == kind and item.status == "False" for item in pressure.conditions)
+def in_turn(look: Look) -> Iterator[tuple[str, str]]:
+    """Each name that is down with what keeps it there, empty where nothing does, in turn.
+
+    Who is wished for goes first; else the last that went, since the least important went first.
+    """
+    absent = look.returns.absent
+
+    def turn(name: str) -> tuple[bool, datetime, str]:
+        return look.wanted.restored(name), absent[name].stopped.time, name
+
+    pods = running(look.given)
+    for name in sorted(absent, key=turn, reverse=True):
+        if pods is None:
+            yield name, "nobody knows who runs"
+        else:
+            yield name, next(_obstacles(look, pods, name), None) or look.closed or ""
+
+
+def calm(pressure: Pressure) -> str | None:
+    """What is short, or has been within the transition period; None: nothing is.
+
+    Whatever it is: who is started writes, forks and takes memory.
+    """
+    for item in pressure.conditions:
+        if item.status == "True":
+            return f"{item.type} holds"
+    met = (item for item in pressure.thresholds if item.met and condition_of(item.signal))
+    return next((f"{item.signal} is below its line" for item in met), None)
+
+
+def _obstacles(look: Look, pods: dict[str, Pod], name: str) -> Iterator[str]:
+    """What is in the way of this one, the most lasting first."""
+    absent, pressure = look.returns.absent[name], look.given.pressure
+    stopped, wished = absent.stopped, look.wanted.restored(name)
+    if look.returns.is_forgotten(name):
+        yield "it is forgotten"
+    if (hold := look.wanted.held(name, look.now.utc)) is not None:
+        yield f"held {until_text(hold)}"
+    if name in pods or stopped.uid in look.leaving:
+        yield "it has not gone yet"
+    if not wished:
+        yield from _unasked(look, name, absent)
+    if (needed := _waited_for(look, pods, name)) is not None:
+        yield f"{needed} comes first"
+    if not _room(pressure, stopped):
+        used = rounded_text(MEMORY_AVAILABLE, stopped.last_usage or 0)
+        yield f"there is no room for the {used} that it used last"
+
+
+def _unasked(look: Look, name: str, absent: Absent) -> Iterator[str]:
+    """Why it does not come back by itself: a person, who asks for it, overrules each of these."""
+    stopped = absent.stopped
+    if stopped.restore != Restore.AUTO:
+        yield f"it waits for a person (restore: {stopped.restore})"
+    if resource_of(stopped.signal or "") not in RELIEVED:
+        yield "it waits for a person: its start would not leave things better"
+    kind = condition_of(stopped.signal or "")
+    if not any(
+        item.type == kind and item.status == "False" for item in look.given.pressure.conditions
+    ):
+        yield f"{kind} is not known to be over"
+    if look.now.boot_seconds < _due_boot_seconds(look.returns, name):
+        yield "it fell or failed too often to be tried again yet"
 
 
 def _room(pressure: Pressure, stopped: Stopped) -> bool:
@@ -96,18 +156,30 @@ def _room(pressure: Pressure, stopped: Stopped) -> bool:
     return all(holds(line) for line in pressure.thresholds if line.signal in usages)
 
 
-def _waited_for(returns: Returns, pods: dict[str, Pod], name: str) -> bool:
-    """Whether something that it needs is down because of us, or runs and is not ready.
+def _waited_for(look: Look, pods: dict[str, Pod], name: str) -> str | None:
+    """Something that it needs and that is down because of us, or runs and is not ready.
 
     Who needs each other in a ring comes back in any order.
     """
-    for needed in returns.absent[name].stopped.depends_on:
+    absent = look.returns.absent
+    for needed in absent[name].stopped.depends_on:
         pod = pods.get(needed)
-        if pod is not None and not pod.ready:
-            return True
-        if pod is None and needed in returns.absent and not _needs(returns, needed, name):
-            return True
-    return False
+        if pod is not None and not _ready(pod, look.given.observation.time):
+            return needed
+        if pod is None and needed in absent and not _needs(look.returns, needed, name):
+            return needed
+    return None
+
+
+def _ready(pod: Pod, observed: datetime) -> bool:
+    """Its health check says so, and it has run for a moment.
+
+    A start in the future is one by a clock that was set: it says nothing.
+    """
+    if not pod.ready or pod.start_time is None:
+        return pod.ready
+    age_seconds = (observed - pod.start_time).total_seconds()
+    return not 0 <= age_seconds < STEADY_SECONDS
 
 
 def _needs(returns: Returns, name: str, other: str) -> bool:
@@ -124,14 +196,28 @@ def _needs(returns: Returns, name: str, other: str) -> bool:
     return name == other
 
 
-def _pause_seconds(returns: Returns, name: str) -> float:
+def pause_seconds(returns: Returns, name: str) -> float:
     """None at first: the transition period was one. It doubles with each fall and failure."""
     absent, falls = returns.absent[name], returns.falls.get(name)
     failures = max(absent.failures, absent.stopped.attempts)
-    steps = failures + (0 if falls is None else falls.count - 1)
-    if steps == 0:
+    return back_off_seconds(failures + (0 if falls is None else falls.count - 1))
+
+
+def _due_boot_seconds(returns: Returns, name: str) -> float:
+    """From when on it may be tried."""
+    absent = returns.absent[name]
+    since = absent.since_boot_seconds
+    if absent.failed_boot_seconds is not None:
+        since = absent.failed_boot_seconds
+    return max(absent.not_before_boot_seconds, since + pause_seconds(returns, name))
+
+
+def not_before(stopped: Stopped, now: Now) -> float:
+    """The responder's own word on when to try again, as a boot time, and never after an hour."""
+    if stopped.next_try_time is None:
         return 0.0
-    return min(BACK_OFF_SECONDS_MAX, BACK_OFF_SECONDS * 2.0 ** min(steps - 1, 16))
+    rest_seconds = (stopped.next_try_time - now.utc).total_seconds()
+    return now.boot_seconds + min(BACK_OFF_SECONDS_MAX, rest_seconds)
 
 
 def running(given: Judged) -> dict[str, Pod] | None:

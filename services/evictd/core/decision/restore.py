@@ -6,6 +6,7 @@ Stopped]
 """
 
 from collections.abc import Collection
+from datetime import datetime
 from typing import TypeAlias
 from uuid import NAMESPACE_URL, uuid5
 
@@ -13,7 +14,7 @@ from msgspec import structs
 
 from evictd.core.decision import loops, occurrences
 from evictd.core.decision.inputs import Judged
-from evictd.core.decision.readiness import able, calm, running
+from evictd.core.decision.readiness import Look, Wanted, calm, in_turn, not_before, running
 from evictd.core.decision.reclaim import over
 from evictd.core.decision.returns import Absent, Falls, Returning, Returns
 from evictd.core.effects import BusEffect, Publish, Retract
@@ -51,11 +52,13 @@ def fallen(
     held = returns.absent.get(name)
     if stopped is None:
         return (returns if held is None else returns.changed(name, lifted=True)), ()
+    rest = not_before(stopped, now)
     if held is not None and held.stopped.uid == stopped.uid:
-        return returns.changed(name, stopped=stopped, lifted=False), ()
-    earlier = returns.falls.get(name)
-    falls = _fall(earlier, stopped.uid, now)
-    absent = Absent(stopped=stopped, since_boot_seconds=now.boot_seconds)
+        facts = {"stopped": stopped, "lifted": False, "not_before_boot_seconds": rest}
+        return returns.changed(name, **facts), ()
+    earlier, since = returns.falls.get(name), _since_boot_seconds(stopped, now)
+    falls = _fall(earlier, stopped, now)
+    absent = Absent(stopped=stopped, since_boot_seconds=since, not_before_boot_seconds=rest)
     returns = returns.with_fall(name, absent, falls)
     life = PodReference(namespace=pod[0], name=pod[1], uid=stopped.uid)
     return returns, loops.fallen(rules, life, earlier, falls, now)
@@ -85,28 +88,42 @@ def restore(
     *,
     busy: bool,
     leaving: Collection[str],
+    wanted: Wanted,
 ) -> Step:
-    """One look at the node.
+    """One look at the node: how the standing order goes on, or who is started next.
 
-    `busy`: something is being relieved; `leaving`: uids of pods whose Eviction runs.
+    `busy`: something is being relieved; `leaving`: uids of pods whose Eviction runs; `wanted`: what
+    people wish.
     """
     returns, told = _seen(rules, returns, given, now)
-    may_start = rules.mode is Mode.ACT and not busy and calm(given.pressure)
-    returning = returns.returning
-    if returning is not None:
-        late = now.boot_seconds >= returning.deadline_boot_seconds
-        if may_start and not late:
-            return returns, told
-        kept = _failed(returns, returning.name, now) if late else returns
-        returns, cleared = _ended(rules, kept, now)
-        return returns, (*told, *cleared)
-    if not may_start or now.boot_seconds < returns.next_boot_seconds:
-        return returns, told
-    name = next(able(returns, given, leaving, now), None)
+    shut = _shut(rules, given, busy=busy)
+    look = Look(
+        returns=returns,
+        given=given,
+        now=now,
+        leaving=frozenset(leaving),
+        wanted=wanted,
+        closed=shut or _taken(returns, now),
+    )
+    turns = dict(in_turn(look))
+    returns = _with_reasons(returns, turns)
+    if (returning := returns.returning) is not None:
+        on = shut is None and not _unwanted(returns, returning, wanted, now)
+        returns, more = _went_on(rules, returns, returning, now, on=on)
+        return returns, (*told, *more)
+    name = next((name for name, why in turns.items() if not why), None)
     if name is None:
         return returns, told
     returns, placed = _order(rules, returns, name, given, now)
     return returns, (*told, *placed)
+
+
+def held_back(rules: Rules, returns: Returns, wanted: Wanted, now: Now) -> Step:
+    """A start that has been ordered is taken back as soon as somebody holds it, or forgets it."""
+    returning = returns.returning
+    if returning is None or not _unwanted(returns, returning, wanted, now):
+        return returns, ()
+    return _ended(rules, returns, now)
 
 
 def retraction(rules: Rules, returns: Returns) -> tuple[Retract, ...]:
@@ -114,15 +131,78 @@ def retraction(rules: Rules, returns: Returns) -> tuple[Retract, ...]:
     return () if returns.returning is None else (_retraction(rules),)
 
 
-def _fall(earlier: Falls | None, uid: str, now: Now) -> Falls:
+def _shut(rules: Rules, given: Judged, *, busy: bool) -> str | None:
+    """Why nobody at all is started or is being started, None where somebody may be."""
+    if rules.mode is not Mode.ACT:
+        return f"mode is {rules.mode}"
+    return calm(given.pressure) or ("something is being relieved" if busy else None)
+
+
+def _taken(returns: Returns, now: Now) -> str | None:
+    """One at a time, and each is watched for a while before the next."""
+    if returns.returning is not None:
+        return f"{returns.returning.name} is being started"
+    return (
+        "the last start is watched first" if now.boot_seconds < returns.next_boot_seconds else None
+    )
+
+
+def _with_reasons(returns: Returns, turns: dict[str, str]) -> Returns:
+    """Each with what keeps it down, for whoever asks."""
+    absent = {
+        name: held if held.why == turns[name] else structs.replace(held, why=turns[name])
+        for name, held in returns.absent.items()
+    }
+    return structs.replace(returns, absent=absent)
+
+
+def _went_on(rules: Rules, returns: Returns, returning: Returning, now: Now, *, on: bool) -> Step:
+    """The order stands until it is answered, late, or (`on`) not to be carried out any more."""
+    late = now.boot_seconds >= returning.deadline_boot_seconds
+    if on and not late:
+        return returns, ()
+    return _ended(rules, _failed(returns, returning.name, now) if late else returns, now)
+
+
+def _unwanted(returns: Returns, returning: Returning, wanted: Wanted, now: Now) -> bool:
+    held = wanted.held(returning.name, now.utc) is not None
+    return held or returns.is_forgotten(returning.name)
+
+
+def _since_boot_seconds(stopped: Stopped, now: Now) -> float:
+    """When it went.
+
+    After a restart the record tells its age; one from the future is new.
+    """
+    return now.boot_seconds - max(0.0, (now.utc - stopped.time).total_seconds())
+
+
+def _fall(earlier: Falls | None, stopped: Stopped, now: Now) -> Falls:
     """One more fall of that name, unless a responder that restarted only says it again."""
-    seconds = now.boot_seconds
+    seconds, time, uid = now.boot_seconds, stopped.time, stopped.uid
     if earlier is None or seconds - earlier.boot_seconds > FORGIVEN_SECONDS:
-        return Falls(uid=uid, count=1, first_boot_seconds=seconds, boot_seconds=seconds)
-    if earlier.uid == uid:
-        return earlier
-    count = earlier.count + 1
-    return structs.replace(earlier, uid=uid, count=count, boot_seconds=seconds, returned=False)
+        return Falls(
+            uid=uid,
+            count=1,
+            first_boot_seconds=seconds,
+            boot_seconds=seconds,
+            first_time=time,
+            time=time,
+        )
+    return earlier if earlier.uid == uid else again(earlier, uid, seconds, time)
+
+
+def again(earlier: Falls, uid: str, boot_seconds: float, time: datetime) -> Falls:
+    """The same name has fallen once more, in another life."""
+    return structs.replace(
+        earlier,
+        uid=uid,
+        count=earlier.count + 1,
+        boot_seconds=boot_seconds,
+        time=time,
+        returned=False,
+        forgotten=False,
+    )
 
 
 def _seen(rules: Rules, returns: Returns, given: Judged, now: Now) -> Step:
@@ -140,6 +220,10 @@ def _seen(rules: Rules, returns: Returns, given: Judged, now: Now) -> Step:
             returns, events = _returned(rules, returns, name, now)
             told.extend(events)
         elif absent.lifted and name != awaited:
+            on_wish = returns.is_forgotten(name)
+            told.append(
+                occurrences.forgotten(rules, name, absent.stopped, on_wish=on_wish, now=now)
+            )
             returns = returns.without(name)
     return returns, tuple(told)
 
@@ -190,8 +274,7 @@ def _failed(returns: Returns, name: str, now: Now) -> Returns:
     absent = returns.absent.get(name)
     if absent is None:
         return returns
-    failures, since = absent.failures + 1, now.boot_seconds
-    return returns.changed(name, failures=failures, since_boot_seconds=since)
+    return returns.changed(name, failures=absent.failures + 1, failed_boot_seconds=now.boot_seconds)
 
 
 def _topic(rules: Rules) -> str:

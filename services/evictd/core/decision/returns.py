@@ -2,6 +2,7 @@
 back. Values only; `restore` decides. [design, law 11: by name, since each life has another uid]
 """
 
+from datetime import datetime
 from typing import Any, TypeVar
 
 from msgspec import Struct, structs
@@ -17,28 +18,36 @@ NAMES_MAX = 1_000
 class Absent(Struct, frozen=True, kw_only=True):
     """One workload that is down because of us.
 
-    `since_boot_seconds`: when it went, or failed last to come back. `failures`: starts that did not
-    bring it back. `lifted`: its record was taken back, and what is observed next tells whether it
-    runs.
+    `since_boot_seconds`: when it went. `failures`: starts that did not bring it back, the last one
+    at `failed_boot_seconds`. `not_before_boot_seconds`: the responder's own word on when to try
+    again. `lifted`: its record was taken back, and what is observed next tells whether it runs.
+    `why`: what kept it down at the last look; empty: nothing.
     """
 
     stopped: Stopped
     since_boot_seconds: float
     failures: int = 0
+    failed_boot_seconds: float | None = None
+    not_before_boot_seconds: float = 0.0
     lifted: bool = False
+    why: str = ""
 
 
 class Falls(Struct, frozen=True, kw_only=True):
     """How often one name has fallen lately, and the `uid` that did last.
 
-    `returned`: we brought it back after that.
+    `first_time` and `time`: the same two moments as the records tell them. `returned`: we brought
+    it back after that. `forgotten`: a person wished that this life is never started again.
     """
 
     uid: str
     count: int
     first_boot_seconds: float
     boot_seconds: float
+    first_time: datetime
+    time: datetime
     returned: bool = False
+    forgotten: bool = False
 
 
 class Returning(Struct, frozen=True, kw_only=True):
@@ -52,13 +61,16 @@ class Returning(Struct, frozen=True, kw_only=True):
 class Returns(Struct, frozen=True, kw_only=True):
     """What is down on one node, by `namespace/name`, and who is coming back.
 
-    No order is placed before `next_boot_seconds`.
+    No start is ordered before `next_boot_seconds`. `forgetting`: whose record is being taken away.
+    `swept`: what an earlier life of ours may have ordered has been taken back.
     """
 
     absent: dict[str, Absent] = {}
     falls: dict[str, Falls] = {}
     returning: Returning | None = None
     next_boot_seconds: float = 0.0
+    forgetting: str | None = None
+    swept: bool = False
 
     def with_fall(self, name: str, absent: Absent, falls: Falls) -> "Returns":
         """One more that is down; the newest are kept."""
@@ -76,6 +88,16 @@ class Returns(Struct, frozen=True, kw_only=True):
     def without(self, name: str) -> "Returns":
         """It is not down any more."""
         return structs.replace(self, absent=_without(self.absent, name))
+
+    def is_forgotten(self, name: str) -> bool:
+        """Whether this very fall of it is one that nobody wants undone."""
+        absent, falls = self.absent.get(name), self.falls.get(name)
+        return (
+            absent is not None
+            and falls is not None
+            and falls.forgotten
+            and falls.uid == absent.stopped.uid
+        )
 
 
 def _without(entries: dict[str, V], name: str) -> dict[str, V]:

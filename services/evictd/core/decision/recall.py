@@ -1,0 +1,50 @@
+"""Taking up what an earlier life of the evictor has left on the bus: its only memory.
+
+What was decided since the start goes before it. [design, law 5]
+"""
+
+from msgspec import structs
+
+from evictd.core.decision import failures, reclaim, standing
+from evictd.core.decision.inputs import Recalled
+from evictd.core.decision.plan import Plan, Reclaiming, Step
+from evictd.core.decision.requests import recovered
+from evictd.core.decision.upkeep import of_another_mode, without
+from evictd.core.effects import WakeAt
+from evictd.core.moments import Now
+from evictd.core.rules import Rules
+from evictd_schemas import Decision
+
+
+def recalled(rules: Rules, plan: Plan, given: Recalled, now: Now) -> Step:
+    """Our own requests, and all that our last Decision tells."""
+    known = {own.topic for own in plan.own}
+    found = [recovered(retained, now) for retained in given.requests]
+    own = tuple(item for item in found if item is not None and item.topic not in known)
+    plan = structs.replace(plan, own=(*plan.own, *own))
+    plan, unwanted = without(plan, lambda item: of_another_mode(rules, item))
+    if given.decision is None or plan.decision is not None:
+        return plan, unwanted
+    plan = standing.remembered(_resumed(plan, given.decision, now), given.decision, now)
+    if plan.reclaiming is None:
+        return plan, unwanted
+    return plan, (*unwanted, WakeAt(boot_seconds=plan.reclaiming.deadline_boot_seconds))
+
+
+def _resumed(plan: Plan, decision: Decision, now: Now) -> Plan:
+    failed = failures.recalled(decision, now)
+    under_way = None
+    if decision.order is not None and decision.signal is not None:
+        under_way = Reclaiming(
+            order_uid=decision.order,
+            signal=decision.signal,
+            sequence=decision.sequence,
+            deadline_boot_seconds=now.boot_seconds + reclaim.RECLAIM_SECONDS,
+        )
+    return structs.replace(
+        plan,
+        judged=decision.judged,
+        failed={**failed, **plan.failed},
+        reclaiming=plan.reclaiming or under_way,
+        decision=decision,
+    )
