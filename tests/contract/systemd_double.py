@@ -39,10 +39,12 @@ class SystemdDouble:
         self.root = root
         self.run_path = root / "run"
         self.cgroup_path = root / "cgroup"
+        self.own_process = root / "self"
         self.program = root / "systemctl"
-        for folder in ("units", "run/systemd/system", "run/systemd/units", "cgroup"):
+        for folder in ("units", "run/systemd/system", "run/systemd/units", "cgroup", "self"):
             (root / folder).mkdir(parents=True)
         (self.cgroup_path / "cgroup.controllers").write_text("cpu memory pids\n")
+        (self.own_process / "cgroup").write_text("0::/system.slice/guardian.service\n")
         self.program.write_text(f"#!{sys.executable} -IS\n{PROGRAM.read_text()}")
         self.program.chmod(0o755)
         self.systemctl = Systemctl(str(self.program))

@@ -99,7 +99,7 @@ async def test_a_file_that_refuses_a_manual_stop_is_heeded(machine: SystemdDoubl
 async def test_the_last_word_before_the_stop_is_the_askers(machine: SystemdDouble) -> None:
     await machine.unit("web.service")
 
-    def judge(unit: Unit) -> StopOutcome:
+    async def judge(unit: Unit) -> StopOutcome:
         return StopOutcome(result=StopResult.OTHER_UID, why=unit.id)
 
     outcome = await machine.manager.stop("web.service", 0, judge)
@@ -107,7 +107,7 @@ async def test_the_last_word_before_the_stop_is_the_askers(machine: SystemdDoubl
     assert await machine.state("web.service") == "active"
 
 
-@pytest.mark.parametrize("name", ["web*.service", "4711", "-.mount", "a b.service", "--now.socket"])
+@pytest.mark.parametrize("name", ["web*.service", "4711", "-.mount", "a b.service", "--now.mount"])
 async def test_what_is_no_name_of_one_unit_reaches_no_program(
     machine: SystemdDouble, name: str
 ) -> None:

@@ -4,7 +4,7 @@ Whoever stops a workload that a unit of systemd runs does it here, so that what 
 stopped is refused in one place.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -20,11 +20,11 @@ from evictd.shell.blocking import RunBlocking, in_thread
 START_SECONDS = 30.0
 """For systemd to say that a unit is up; a start that takes longer goes on without us."""
 
-Judge: TypeAlias = Callable[[Unit], StopOutcome | None]
+Judge: TypeAlias = Callable[[Unit], Awaitable[StopOutcome | None]]
 """The last word on a unit just before its stop: why not, or None."""
 
 
-def nobody_objects(unit: Unit) -> None:
+async def nobody_objects(unit: Unit) -> None:
     """The judge of whoever has looked already."""
     del unit
 
@@ -97,7 +97,7 @@ class Manager:
 
     async def start(self, name: str) -> StartOutcome:
         """Start a unit and confirm that it runs. Never raises: every end is a value."""
-        if reading.name_problem(name) is not None:
+        if reading.name_problem(name, (*reading.SUFFIXES, *reading.STARTERS)) is not None:
             return StartOutcome(result=StartResult.NOT_FOUND, why=f"{name} is no name of a unit")
         try:
             return await self._started(name)
@@ -114,7 +114,7 @@ class Manager:
         if unit.refuses_stop:
             why = "it is protected: its file says RefuseManualStop=yes"
             return unit, StopOutcome(result=StopResult.REFUSED, why=why)
-        return unit, judge(unit)
+        return unit, await judge(unit)
 
     async def _started(self, name: str) -> StartOutcome:
         unit = await self._shown(name)

@@ -14,6 +14,7 @@ ENGINE = "it is a container engine"
 CONTAINER = "it is a container of an engine"
 GUESTS = "it holds containers and virtual machines of others"
 OURSELVES = "it is evictd"
+BROKER = "it may be the broker of evictd"
 
 NEVER: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
@@ -144,10 +145,13 @@ machine."""
 def reason(names: Iterable[str]) -> str | None:
     """Why a unit of these names is never stopped, None for one that may be."""
     known = tuple(names)
-    for why, patterns in NEVER:
-        if any(fnmatchcase(name, pattern) for name in known for pattern in patterns):
-            return why
-    return None
+    return next((why for why, patterns in NEVER if matches(known, patterns)), None)
+
+
+def matches(names: Iterable[str], patterns: Iterable[str]) -> bool:
+    """Whether any of the names is of any of the patterns."""
+    known = tuple(patterns)
+    return any(fnmatchcase(name, pattern) for name in names for pattern in known)
 
 
 def is_container(name: str) -> bool:

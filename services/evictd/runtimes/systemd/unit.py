@@ -12,6 +12,8 @@ from evictd.runtimes.hierarchies import bounded_bytes
 
 SUFFIXES = (".service", ".scope", ".slice")
 """The kinds in which processes run; all others are plumbing."""
+STARTERS = (".socket", ".timer", ".path")
+"""The kinds that start others."""
 NAME_CHARACTERS_MAX = 255
 NAME = re.compile(r"[A-Za-z0-9:_.\\@-]+")
 """What systemd allows in a name: no glob, so that one name is never taken for several units."""
@@ -42,6 +44,7 @@ PROPERTIES = (
     "Wants",
     "RefuseManualStop",
     "RefuseManualStart",
+    "Transient",
 )
 """Asked for in one call. A kind of unit that has no such property leaves it out."""
 
@@ -65,6 +68,7 @@ class Unit(Struct, frozen=True, kw_only=True):
     `invocation_id` names one life of it. `stop_seconds` is its own time between SIGTERM and
     SIGKILL, None for no end or where it has none. `members`: of a slice, the units directly in it.
     `needs`: what it requires or wants. `triggered_by`: sockets, timers and paths that start it.
+    `is_transient`: it has no file, so that nothing of it is left once it is down.
     """
 
     id: str
@@ -86,6 +90,7 @@ class Unit(Struct, frozen=True, kw_only=True):
     needs: frozenset[str] = frozenset()
     refuses_stop: bool = False
     refuses_start: bool = False
+    is_transient: bool = False
 
     @property
     def is_slice(self) -> bool:
@@ -95,7 +100,8 @@ class Unit(Struct, frozen=True, kw_only=True):
     @property
     def runs(self) -> bool:
         """Whether there may be processes in it: one that is stopping counts until it is down."""
-        return self.active_state in RUNNING and self.sub_state not in WITHOUT_PROCESSES
+        up = self.active_state in RUNNING and self.sub_state not in WITHOUT_PROCESSES
+        return up and self.id.endswith(SUFFIXES)
 
     @property
     def down(self) -> bool:
@@ -103,14 +109,14 @@ class Unit(Struct, frozen=True, kw_only=True):
         return self.active_state in ("inactive", "failed")
 
 
-def name_problem(name: str) -> str | None:
-    """Why this cannot be the name of one unit with processes, or None."""
+def name_problem(name: str, suffixes: tuple[str, ...] = SUFFIXES) -> str | None:
+    """Why this cannot be the name of one unit of these kinds, or None."""
     if len(name) > NAME_CHARACTERS_MAX:
         return f"it is longer than {NAME_CHARACTERS_MAX} characters"
     if not NAME.fullmatch(name):
         return "it holds what systemd allows in no name of a unit"
-    if not name.endswith(SUFFIXES):
-        return f"it ends in none of {', '.join(SUFFIXES)}"
+    if not name.endswith(suffixes):
+        return f"it ends in none of {', '.join(suffixes)}"
     return None
 
 
@@ -156,6 +162,7 @@ def _unit(fields: dict[str, str]) -> Unit:
         needs=frozenset((*words.get("Requires", ()), *words.get("Wants", ()))),
         refuses_stop=fields.get("RefuseManualStop") == "yes",
         refuses_start=fields.get("RefuseManualStart") == "yes",
+        is_transient=fields.get("Transient") == "yes" or fields["Id"].endswith(".scope"),
     )
 
 
