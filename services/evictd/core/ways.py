@@ -2,6 +2,9 @@
 
 from enum import StrEnum
 
+ACTION = "action"
+"""The annotation of a request that says how this once, whatever its owner wants."""
+
 
 class Way(StrEnum):
     """What is done when its turn has come."""

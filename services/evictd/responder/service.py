@@ -21,12 +21,17 @@ from evictd.core.duty import (
     Listed,
     Look,
     Neighbours,
+    Start,
+    StartEnded,
+    StartOutcome,
+    StartResult,
     StopEnded,
     StopOutcome,
     StopResult,
     forbidden,
     respond,
 )
+from evictd.core.duty.budgets import stopped_life
 from evictd.core.effects import Stop, Tick
 from evictd.core.moments import Now
 from evictd.core.pods import reference
@@ -34,6 +39,7 @@ from evictd.core.problems import Problem
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
 from evictd.responder.errands import Errands
 from evictd.responder.hands import Hands
+from evictd.responder.restoring import START_SECONDS
 from evictd.runtimes import Runtime
 from evictd.shell.bus import Delivery, Listing
 from evictd.shell.publisher import Publisher
@@ -75,6 +81,7 @@ class DefaultResponder:
         self._journalled: set[str] = set()
         self._looking: set[tuple[str, Look]] = set()
         self._stopping: dict[tuple[str, str], list[float]] = {}
+        self._starting: set[tuple[str, str]] = set()
         self._listed_orders: dict[str, Order] = {}
         self._tasks: TaskGroup | None = None
 
@@ -217,7 +224,7 @@ class DefaultResponder:
             problem = "what is down already is not known before the bus has told it"
             return structs.replace(neighbours, problem=neighbours.problem or problem)
         down = (
-            _life(place.names, record)
+            stopped_life(place.names, record)
             for topic, record in self.publisher.published.items()
             if isinstance(record, Stopped) and (place := topics.place(topic)) is not None
         )
@@ -227,6 +234,8 @@ class DefaultResponder:
         match effect:
             case Stop():
                 self._begin(partial(self._stop, key, effect))
+            case Start():
+                self._begin(partial(self._start, key, effect))
             case Look():
                 self._begin(partial(self._look, key, effect))
             case _:
@@ -242,7 +251,7 @@ class DefaultResponder:
             return
         running.append(deadline)
         try:
-            outcome = self._forbidden() or await self.hands.stop(effect.pod, grace_seconds)
+            outcome = await self._stopped(effect)
         finally:
             running.remove(deadline)
             if not running:
@@ -250,11 +259,35 @@ class DefaultResponder:
         given = StopEnded(uid=uid, outcome=outcome)
         self._outside.inbox.feed(key, given, slot=(StopEnded, uid, outcome.result))
 
-    def _forbidden(self) -> StopOutcome | None:
+    async def _stopped(self, effect: Stop) -> StopOutcome:
+        if (why := self._forbidden()) is not None:
+            return StopOutcome(result=StopResult.REFUSED, why=why)
+        return await self.hands.stop(effect.pod, effect.grace_seconds)
+
+    async def _start(self, key: str, effect: Start) -> None:
+        """Unless one for this key runs already: each step says so again."""
+        uid = effect.pod.uid
+        if (key, uid) in self._starting:
+            return
+        self._starting.add((key, uid))
+        try:
+            outcome = await self._started(effect)
+        finally:
+            self._starting.discard((key, uid))
+        given = StartEnded(uid=uid, outcome=outcome)
+        self._outside.inbox.feed(key, given, slot=(StartEnded, uid))
+
+    async def _started(self, effect: Start) -> StartOutcome:
+        if (why := self._forbidden()) is not None:
+            return StartOutcome(result=StartResult.REFUSED, why=why)
+        with anyio.move_on_after(START_SECONDS):
+            return await self.hands.start(effect.pod, effect.runtime_id)
+        return StartOutcome(result=StartResult.FAILED, why=f"not started in {START_SECONDS:g} s")
+
+    def _forbidden(self) -> str | None:
         """The mode, once more before the hands move."""
         rules = self._outside.rules(self._outside.node)
-        why = "this node is not served" if rules is None else forbidden(rules)
-        return None if why is None else StopOutcome(result=StopResult.REFUSED, why=why)
+        return "this node is not served" if rules is None else forbidden(rules)
 
     async def _look(self, key: str, effect: Look) -> None:
         if (key, effect) in self._looking:
@@ -279,13 +312,6 @@ class DefaultResponder:
     def _begin(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         if self._tasks is not None:
             self._tasks.start_soon(work)
-
-
-def _life(names: Mapping[str, str], record: Stopped) -> Pod:
-    """As much of what is down as a budget asks for."""
-    return Pod(
-        namespace=names["namespace"], name=names["name"], uid=record.uid, labels=record.labels
-    )
 
 
 def _problems(place: Place[Any], message: Any) -> Sequence[Problem]:

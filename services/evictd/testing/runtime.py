@@ -59,6 +59,10 @@ class FakeRuntime:
         self.starts: list[tuple[str, str]] = []
         self.failure: str | None = None
         """While set, each stop and each start fails with this reason."""
+        self.start_failure: str | None = None
+        """While set, each start fails with this reason."""
+        self.start_seconds = 0.0
+        """How long each start takes."""
         self.complete = True
         """False: listings say of themselves that something is missing."""
 
@@ -133,8 +137,9 @@ class FakeRuntime:
         ended = self._ended_lives.get((namespace, name))
         if ended is None:
             return StartOutcome(result=StartResult.NOT_FOUND, why="it was removed")
-        if self.failure is not None:
-            return StartOutcome(result=StartResult.FAILED, why=self.failure)
+        await anyio.sleep(self.start_seconds)
+        if (failure := self.failure or self.start_failure) is not None:
+            return StartOutcome(result=StartResult.FAILED, why=failure)
         self.begin(ended.workload.pod, stops_in_seconds=ended.stops_in_seconds)
         return StartOutcome(result=StartResult.STARTED)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 from tests.services.responder.machine import (
     NODE,
     WEB,
@@ -46,6 +47,69 @@ async def test_a_workload_is_stopped_reported_and_written_down() -> None:
     stopped = machine.stopped()
     assert stopped is not None
     assert (stopped.uid, stopped.signal, stopped.eviction) == (web.uid, "memory.available", "web-1")
+
+
+async def test_a_workload_that_is_to_be_restarted_lives_again_at_once() -> None:
+    """Another life, and nothing is down because of us."""
+    machine = Machine()
+    web = machine.runtime.begin(structs.replace(WEB, action="restart"), stops_in_seconds=2)
+    async with machine.life():
+        machine.say(eviction(web))
+        await asyncio.sleep(5)
+    assert machine.reports()[-1].target_gone
+    assert machine.runtime.starts == [("shop", "web")]
+    (again,) = (await machine.runtime.list()).workloads
+    assert again.pod.uid != web.uid
+    assert machine.stopped() is None
+
+
+async def test_a_workload_that_does_not_come_up_again_is_down_because_of_us() -> None:
+    """As after any other stop, so that it is tried again when there is room."""
+    machine = Machine()
+    web = machine.runtime.begin(structs.replace(WEB, action="restart"), stops_in_seconds=2)
+    async with machine.life():
+        machine.say(eviction(web))
+        await asyncio.sleep(1)
+        machine.runtime.start_failure = "no such network"
+        await asyncio.sleep(4)
+    stopped = machine.stopped()
+    assert stopped is not None
+    assert (stopped.uid, stopped.restore, stopped.attempts) == (web.uid, "auto", 1)
+
+
+async def test_a_start_that_was_cut_short_by_a_crash_is_made_by_the_next_life() -> None:
+    """The journal has the last effects. [design, law 5]"""
+    machine = Machine()
+    web = machine.runtime.begin(structs.replace(WEB, action="restart"), stops_in_seconds=0)
+    machine.runtime.start_seconds = 20
+    async with machine.life():
+        machine.say(eviction(web))
+        await asyncio.sleep(5)
+    machine.runtime.start_seconds = 0
+    async with machine.life():
+        await asyncio.sleep(5)
+    assert len(machine.runtime.starts) == 2
+    assert [found.pod.name for found in (await machine.runtime.list()).workloads] == ["web"]
+    assert machine.stopped() is None
+
+
+async def test_what_is_left_to_a_webhook_is_not_stopped_unless_it_is_hard() -> None:
+    """After half a minute it is given up, so that the next one has its turn."""
+    machine = Machine()
+    web = machine.runtime.begin(structs.replace(WEB, action="webhook"))
+    async with machine.life():
+        machine.say(eviction(web))
+        await asyncio.sleep(100)
+        assert machine.runtime.stops == []
+        last = machine.reports()[-1]
+        assert (last.completion_time is not None, last.target_gone) == (True, False)
+        other = eviction(web, name="web-2")
+        machine.say(
+            structs.replace(other, status=structs.replace(other.status, type="Hard")),
+            topic("web-2"),
+        )
+        await asyncio.sleep(5)
+    assert [pod for pod, _ in machine.runtime.stops] == [web]
 
 
 @pytest.mark.parametrize("mode", [Mode.OBSERVE, Mode.DRY_RUN])

@@ -2,6 +2,8 @@
 
 - `state`: one Duty per Eviction, what it is told and what it asks for
 - `response`: the step of the responder that stops through evictd's own runtimes
+- `ways`: what comes of a workload's own way to be taken off
+- `telling`: what is reported, and written down of who is down
 - `budgets`: what has to stay, whoever but node pressure asks
 - `errand`: the evictor's orders
 - `imperative`: one sync of the protocol's default responder, which asks an eviction endpoint
@@ -13,7 +15,18 @@ It knows neither runtimes nor the bus beyond naming topics.
 from evictd.core.duty.budgets import Neighbours
 from evictd.core.duty.outcomes import StartOutcome, StartResult, StopOutcome, StopResult
 from evictd.core.duty.response import forbidden, respond
-from evictd.core.duty.state import Assigned, Duty, Effect, Given, Listed, Look, Phase, StopEnded
+from evictd.core.duty.state import (
+    Assigned,
+    Duty,
+    Effect,
+    Given,
+    Listed,
+    Look,
+    Phase,
+    Start,
+    StartEnded,
+    StopEnded,
+)
 
 __all__ = [
     "Assigned",
@@ -24,6 +37,8 @@ __all__ = [
     "Look",
     "Neighbours",
     "Phase",
+    "Start",
+    "StartEnded",
     "StartOutcome",
     "StartResult",
     "StopEnded",

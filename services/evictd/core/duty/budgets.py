@@ -5,7 +5,7 @@ workload anyway, and better the one that the ranking names. It knows nothing of 
 carried out or tried again. [contract 3, EvictionRequest: budgets] [eviction-request-api 7]
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -13,7 +13,7 @@ from evictd.core.pods import FINAL_PHASES
 from evictd.core.protocol.vocabulary import NODE_PRESSURE, Intent
 from evictd.core.rules import Budget, Rules
 from evictd.core.wording import name_text
-from evictd_schemas import Eviction, Pod
+from evictd_schemas import Eviction, Pod, Stopped
 
 PENDING = "Pending"
 """Not running yet: like one that has ended, its end takes nothing away."""
@@ -30,6 +30,13 @@ class Neighbours(Struct, frozen=True, kw_only=True):
     pods: tuple[Pod, ...] = ()
     away: tuple[Pod, ...] = ()
     problem: str | None = None
+
+
+def stopped_life(names: Mapping[str, str], record: Stopped) -> Pod:
+    """As much of what is down as a budget asks for. `names`: of the record's topic."""
+    return Pod(
+        namespace=names["namespace"], name=names["name"], uid=record.uid, labels=record.labels
+    )
 
 
 def hold(rules: Rules, eviction: Eviction | None) -> bool:
@@ -71,14 +78,22 @@ def ignored(rules: Rules, eviction: Eviction | None, pod: Pod) -> str:
 
 
 def refusal(budgets: Sequence[Budget], pod: Pod, neighbours: Neighbours) -> str | None:
-    """The first budget that would be broken, with its figures; all of them have to allow the end.
+    """The first budget that would be broken, with its figures; all of them have to allow the end."""
+    found = (why for _, why in judged(budgets, pod, neighbours))
+    return next((why for why in found if why is not None), None)
+
+
+def judged(
+    budgets: Sequence[Budget], pod: Pod, neighbours: Neighbours
+) -> Iterator[tuple[Budget, str | None]]:
+    """Each budget that is about the workload, and why it would be broken; None: it lets it go.
 
     What is not running, or is being deleted already, may always go.
     """
-    if pod.phase in {PENDING, *FINAL_PHASES} or pod.deletion_time is not None:
-        return None
-    found = (_refusal(budget, pod, neighbours) for budget in budgets if budget.covers(pod))
-    return next((why for why in found if why is not None), None)
+    takes_nothing = pod.phase in {PENDING, *FINAL_PHASES} or pod.deletion_time is not None
+    for budget in budgets:
+        if budget.covers(pod):
+            yield budget, None if takes_nothing else _refusal(budget, pod, neighbours)
 
 
 def _refusal(budget: Budget, pod: Pod, neighbours: Neighbours) -> str | None:

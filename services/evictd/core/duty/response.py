@@ -6,21 +6,14 @@ does not begin twice what still runs, and a runtime checks the uid: repeating is
 law 5] [contract 3, Report, Eviction] [eviction-request-api 7]
 """
 
-from datetime import datetime, timedelta
 from math import ceil
 from typing import assert_never
 
 from msgspec import structs
 
-from evictd.core.duty import budgets
-from evictd.core.duty.imperative import (
-    HEARTBEAT_SECONDS,
-    MESSAGE_BYTES_MAX,
-    PAUSE_BASE_SECONDS,
-    PAUSE_MAX_SECONDS,
-    pause_seconds,
-)
-from evictd.core.duty.outcomes import StopOutcome, StopResult
+from evictd.core.duty import budgets, telling, ways
+from evictd.core.duty.imperative import HEARTBEAT_SECONDS, PAUSE_MAX_SECONDS
+from evictd.core.duty.outcomes import StartOutcome, StopOutcome, StopResult
 from evictd.core.duty.state import (
     Assigned,
     Duty,
@@ -29,16 +22,16 @@ from evictd.core.duty.state import (
     Listed,
     Look,
     Phase,
+    Start,
+    StartEnded,
     StopEnded,
 )
-from evictd.core.effects import Publish, Retract, Stop, Tick, WakeAt
+from evictd.core.effects import Publish, Stop, Tick, WakeAt
 from evictd.core.moments import Now, whole_second
 from evictd.core.pods import critical
-from evictd.core.protocol.naming import report_topic
-from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
 from evictd.core.rules import Mode, Rules
 from evictd.core.wording import name_text
-from evictd_schemas import Eviction, Pod, PodReference, Report, Stopped, topics
+from evictd_schemas import Eviction, Pod
 
 OVERDUE_SECONDS = 120.0
 """A stop that is this long past its grace gets no more heartbeats: the controller's deadline ends
@@ -58,6 +51,8 @@ def respond(rules: Rules, duty: Duty, given: Given | Tick, now: Now) -> Step:
             return _listed(rules, duty, given, now)
         case StopEnded(uid=uid, outcome=outcome):
             return _ended(rules, duty, uid, outcome, now)
+        case StartEnded(uid=uid, outcome=outcome):
+            return _started(rules, duty, uid, outcome, now)
         case Tick():
             return _ticked(rules, duty, now)
         case _:
@@ -83,6 +78,8 @@ def _assigned(rules: Rules, duty: Duty, eviction: Eviction, now: Now) -> Step:
         return Duty(), ()
     if duty.phase is Phase.STOPPING:
         return _standing(rules, _shortened(duty, now), now)
+    if duty.phase is Phase.STARTING:
+        return _standing(rules, duty, now)
     if not duty.active and duty.phase is not Phase.DONE:
         return structs.replace(duty, phase=Phase.IDLE), ()
     if duty.phase is Phase.IDLE or (duty.phase is Phase.PAUSING and _sooner(rules, duty, eviction)):
@@ -91,12 +88,12 @@ def _assigned(rules: Rules, duty: Duty, eviction: Eviction, now: Now) -> Step:
 
 
 def _dismissed(rules: Rules, duty: Duty, now: Now) -> Step:
-    """The Eviction was collected: the report goes too; a running stop is still waited for."""
+    """The Eviction was collected: the report goes too; what runs is still waited for."""
     if duty.eviction is None:
         return Duty(), ()
-    if duty.phase is Phase.STOPPING:
+    if duty.phase in (Phase.STOPPING, Phase.STARTING):
         return _standing(rules, structs.replace(duty, dismissed=True), now)
-    return Duty(), _retracted(rules, duty)
+    return Duty(), telling.retracted(rules, duty)
 
 
 def _listed(rules: Rules, duty: Duty, listed: Listed, now: Now) -> Step:
@@ -107,7 +104,7 @@ def _listed(rules: Rules, duty: Duty, listed: Listed, now: Now) -> Step:
     # A life that was listed before and is not now: the runtime itself tells that it has gone.
     pod = duty.pod if listed.pod is None else listed.pod
     if pod is None or pod.uid != uid:
-        return _standing(rules, _paused(duty, now), now)
+        return _standing(rules, telling.paused(duty, now), now)
     gone = listed.pod is None
     withheld = budgets.withheld(rules, duty.eviction, pod, listed.neighbours, gone=gone)
     return _begun(rules, structs.replace(duty, pod=pod), pod, withheld, now)
@@ -123,21 +120,29 @@ def _begun(rules: Rules, duty: Duty, pod: Pod, withheld: str | None, now: Now) -
     dry = _dryness(rules, duty.eviction)
     if dry is not None:
         kept = refusal or withheld
-        would = f"would have stopped {name}" if kept is None else f"would not stop {kept}"
-        return _standing(rules, _completed(duty, f"{would}; {dry}", now, gone=False), now)
+        would = ways.rehearsed(duty, pod) if kept is None else f"would not stop {kept}"
+        return _standing(rules, telling.completed(duty, f"{would}; {dry}", now, gone=False), now)
     duty = structs.replace(duty, withheld=refusal is None and withheld is not None)
     if refusal is not None:
-        return _standing(rules, _failed(duty, refusal, now), now)
+        return _standing(rules, telling.failed(duty, refusal, now), now)
     if withheld is not None:
-        return _standing(rules, _refused(duty, withheld, now), now)
+        return _standing(rules, telling.refused(duty, withheld, now), now)
+    if ways.left_to_webhook(duty, pod):
+        return _standing(rules, ways.left(duty, pod, now), now)
     asked = _asked_seconds(duty)
     grace = pod.termination_grace_period_seconds if asked is None else asked
     began = structs.replace(
-        duty, phase=Phase.STOPPING, grace_seconds=grace, began_boot_seconds=now.boot_seconds
+        duty,
+        phase=Phase.STOPPING,
+        grace_seconds=grace,
+        began_boot_seconds=now.boot_seconds,
+        left_boot_seconds=None,
     )
     wait = "its own grace" if grace is None else f"a grace of {grace} s"
     ignored = budgets.ignored(rules, began.eviction, pod)
-    return _standing(rules, _stopping(began, f"stopping {name} with {wait}{ignored}", now), now)
+    return _standing(
+        rules, telling.stopping(began, f"stopping {name} with {wait}{ignored}", now), now
+    )
 
 
 def _ended(rules: Rules, duty: Duty, uid: str, outcome: StopOutcome, now: Now) -> Step:
@@ -147,7 +152,8 @@ def _ended(rules: Rules, duty: Duty, uid: str, outcome: StopOutcome, now: Now) -
     runs.
     """
     target = duty.target
-    begun = duty.phase not in (Phase.IDLE, Phase.DONE) and duty.pod is not None
+    over = (Phase.IDLE, Phase.STARTING, Phase.DONE)
+    begun = duty.phase not in over and duty.pod is not None
     if not begun or target is None or target.uid != uid:
         return duty, ()
     if not outcome.ended:
@@ -155,15 +161,33 @@ def _ended(rules: Rules, duty: Duty, uid: str, outcome: StopOutcome, now: Now) -
             return duty, ()
         signalled = duty.signalled or outcome.result is StopResult.FAILED
         why = f"{name_text(target)}: {outcome.why}"
-        duty = _failed(structs.replace(duty, signalled=signalled), why, now)
+        duty = telling.failed(structs.replace(duty, signalled=signalled), why, now)
         if duty.dismissed:
-            return Duty(), _retracted(rules, duty)
+            return Duty(), telling.retracted(rules, duty)
         return _standing(rules, duty, now)
-    record = _record(rules, duty, outcome, now)
+    end = telling.end_sentence(target, outcome)
+    if forbidden(rules) is None and ways.restarts(duty, outcome):
+        again = telling.completed(duty, f"{end}; it is started again at once", now, gone=True)
+        return _standing(rules, structs.replace(again, phase=Phase.STARTING), now)
+    # A name that runs again is not down. One that is not found counts as ours, since the order to
+    # stop was given: after a crash in the middle of a stop nothing else is left to see.
+    other_life = outcome.result is StopResult.OTHER_UID
+    record = () if other_life else telling.record(rules, duty, now)
     if duty.dismissed:
-        return Duty(), (*_retracted(rules, duty), *record)
-    duty = _completed(duty, _end_sentence(target, outcome), now, gone=True)
-    duty, effects = _standing(rules, duty, now)
+        return Duty(), (*telling.retracted(rules, duty), *record)
+    duty, effects = _standing(rules, telling.completed(duty, end, now, gone=True), now)
+    return duty, (*effects, *record)
+
+
+def _started(rules: Rules, duty: Duty, uid: str, outcome: StartOutcome, now: Now) -> Step:
+    """It lives again, or it is down because of us like any other."""
+    target = duty.target
+    if duty.phase is not Phase.STARTING or target is None or target.uid != uid:
+        return duty, ()
+    record = () if outcome.runs else telling.record(rules, duty, now, attempts=1)
+    if duty.dismissed:
+        return Duty(), (*telling.retracted(rules, duty), *record)
+    duty, effects = _standing(rules, structs.replace(duty, phase=Phase.DONE), now)
     return duty, (*effects, *record)
 
 
@@ -179,12 +203,14 @@ def _standing(rules: Rules, duty: Duty, now: Now) -> Step:
     effects: list[Effect] = []
     target = duty.target
     if duty.active and duty.report is not None:
-        effects.append(Publish(topic=_report_topic(rules, duty), message=duty.report))
+        effects.append(Publish(topic=telling.report_topic_of(rules, duty), message=duty.report))
     if duty.phase is Phase.LOOKING and target is not None:
         effects.append(Look(pod=target, everyone=budgets.hold(rules, duty.eviction)))
     if duty.phase is Phase.STOPPING and target is not None:
         rest = _rest_seconds(duty, now)
-        effects.append(Stop(pod=target, grace_seconds=rest, signal=_signal(duty)))
+        effects.append(Stop(pod=target, grace_seconds=rest, signal=telling.signal_of(duty)))
+    if duty.phase is Phase.STARTING and target is not None and duty.pod is not None:
+        effects.append(Start(pod=target, runtime_id=duty.pod.runtime_id))
     if (wake := _next_boot_seconds(duty)) is not None:
         effects.append(WakeAt(boot_seconds=wake))
     return duty, tuple(effects)
@@ -223,12 +249,15 @@ def _shortened(duty: Duty, now: Now) -> Duty:
         return duty
     name = name_text(target)
     shorter = structs.replace(duty, grace_seconds=asked, began_boot_seconds=now.boot_seconds)
-    return _stopping(shorter, f"stopping {name} with a grace shortened to {asked} s", now)
+    return telling.stopping(shorter, f"stopping {name} with a grace shortened to {asked} s", now)
 
 
 def _sooner(rules: Rules, duty: Duty, eviction: Eviction) -> bool:
-    """Whether the pause ends now: less grace is asked for, or no budget keeps it any more."""
-    return _tightened(duty) or (duty.withheld and not budgets.hold(rules, eviction))
+    """Whether the pause ends now: less grace is asked for, or nothing keeps it any more."""
+    kept = duty.withheld and budgets.hold(rules, eviction)
+    left = duty.left_boot_seconds is not None and not ways.hard(eviction)
+    waits = duty.withheld or duty.left_boot_seconds is not None
+    return _tightened(duty) or (waits and not kept and not left)
 
 
 def _tightened(duty: Duty) -> bool:
@@ -252,95 +281,6 @@ def _rest_seconds(duty: Duty, now: Now) -> int | None:
     return ceil(max(0.0, duty.grace_seconds - max(0.0, over_seconds)))
 
 
-def _stopping(duty: Duty, message: str, now: Now) -> Duty:
-    """The report before the first signal: from here on nobody may take the wish back."""
-    expected = None
-    if duty.grace_seconds is not None:
-        expected = whole_second(now.utc) + timedelta(seconds=duty.grace_seconds)
-    return _reported(duty, message, now, expected=expected)
-
-
-def _failed(duty: Duty, why: str, now: Now) -> Duty:
-    """Not ended: attempts, the reason, and a pause that doubles."""
-    duty = _paused(duty, now)
-    message = f"stop failed (attempts={duty.attempts}): {why}"
-    return _reported(duty, message, now, expected=None)
-
-
-def _refused(duty: Duty, why: str, now: Now) -> Duty:
-    """Kept by a budget: upstream's 429, tried again as after any refusal, for as long as it takes.
-
-    Nothing was sent, so that the wish may still be taken back. [eviction-request-api 7]
-    """
-    duty = _paused(duty, now)
-    message = f"stop refused (attempts={duty.attempts}) cause=budget: {why}"
-    return _reported(duty, message, now, expected=None)
-
-
-def _paused(duty: Duty, now: Now) -> Duty:
-    """One attempt more; 5, 10, 20 ... 600 s until the next. [eviction-request-api 7]"""
-    pause = pause_seconds(PAUSE_BASE_SECONDS, PAUSE_MAX_SECONDS, duty.attempts)
-    return structs.replace(
-        duty,
-        phase=Phase.PAUSING if duty.active else Phase.IDLE,
-        attempts=duty.attempts + 1,
-        next_boot_seconds=now.boot_seconds + pause,
-    )
-
-
-def _completed(duty: Duty, message: str, now: Now, *, gone: bool) -> Duty:
-    duty = _reported(duty, message, now, expected=whole_second(now.utc))
-    assert duty.report is not None  # noqa: S101 - _reported has just made it
-    report = structs.replace(duty.report, completion_time=whole_second(now.utc), target_gone=gone)
-    return structs.replace(duty, phase=Phase.DONE, report=report)
-
-
-def _reported(duty: Duty, message: str, now: Now, *, expected: datetime | None) -> Duty:
-    assert duty.eviction is not None  # noqa: S101 - only an assigned duty reports
-    report = Report(
-        eviction_uid=duty.eviction.metadata.uid,
-        heartbeat_time=whole_second(now.utc),
-        expected_completion_time=expected,
-        message=topics.cut(message, MESSAGE_BYTES_MAX),
-        point_of_no_return=duty.signalled or duty.phase is Phase.STOPPING,
-    )
-    return structs.replace(duty, report=report, heartbeat_boot_seconds=now.boot_seconds)
-
-
-def _record(rules: Rules, duty: Duty, outcome: StopOutcome, now: Now) -> tuple[Effect, ...]:
-    """`stopped/...`: what is down because of us. A name that runs again is not down.
-
-    Not found counts as ours, since the order to stop was given: after a crash in the middle of a
-    stop nothing else is left to see.
-    """
-    if outcome.result is StopResult.OTHER_UID or duty.eviction is None or duty.pod is None:
-        return ()
-    pod = duty.pod
-    memory = None if pod.stats is None else pod.stats.memory
-    record = Stopped(
-        uid=pod.uid,
-        runtime_id=pod.runtime_id,
-        time=whole_second(now.utc),
-        signal=_signal(duty),
-        eviction=duty.eviction.metadata.name,
-        restore=pod.restore,
-        last_usage=None if memory is None else memory.working_set_bytes,
-        depends_on=pod.depends_on,
-        labels=pod.labels,
-    )
-    topic = topics.STOPPED.at(rules.node, namespace=pod.namespace, name=pod.name)
-    return (Publish(topic=topic, message=record),)
-
-
-def _retracted(rules: Rules, duty: Duty) -> tuple[Effect, ...]:
-    return () if duty.report is None else (Retract(topic=_report_topic(rules, duty)),)
-
-
-def _report_topic(rules: Rules, duty: Duty) -> str:
-    assert duty.eviction is not None  # noqa: S101 - only an assigned duty reports
-    return report_topic(rules.node, duty.eviction, DEFAULT_RESPONDER)
-
-
 def _dryness(rules: Rules, eviction: Eviction) -> str | None:
     """Why nothing is stopped for this Eviction, or None."""
     dry = "the request is a dry run" if eviction.status.dry_run else None
@@ -360,21 +300,6 @@ def _refusal(pod: Pod) -> str | None:
             f", managed by {pod.managed_by}" if pod.managed_by else ""
         )
     return None
-
-
-def _signal(duty: Duty) -> str | None:
-    if duty.eviction is None or duty.eviction.status.reason is None:
-        return None
-    return duty.eviction.status.reason.signal
-
-
-def _end_sentence(target: PodReference, outcome: StopOutcome) -> str:
-    name = name_text(target)
-    if outcome.result is StopResult.OTHER_UID:
-        return f"{name} had already ended; another life has its name"
-    if outcome.result is StopResult.NOT_FOUND:
-        return f"{name} is gone"
-    return f"{name} was stopped" + (f": {outcome.why}" if outcome.why else "")
 
 
 def _due(boot_seconds: float, now: Now) -> bool:

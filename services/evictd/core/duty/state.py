@@ -6,7 +6,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from evictd.core.duty.budgets import Neighbours
-from evictd.core.duty.outcomes import StopOutcome
+from evictd.core.duty.outcomes import StartOutcome, StopOutcome
 from evictd.core.effects import BusEffect, Stop
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, State
 from evictd_schemas import Eviction, Pod, PodReference, Report
@@ -21,6 +21,8 @@ class Phase(StrEnum):
     """Waiting to hear whether a runtime of this machine has listed the target."""
     STOPPING = "stopping"
     """Past the point of no return: a stop runs, and each step says so again."""
+    STARTING = "starting"
+    """It has gone and is started again at once, as its owner wants it; each step says so again."""
     PAUSING = "pausing"
     """The last attempt did not end it, or no runtime lists it; tried again after a pause."""
     DONE = "done"
@@ -32,7 +34,8 @@ class Duty(Struct, frozen=True, kw_only=True):
 
     `pod` is what the runtime said of the target when it was last listed; `grace_seconds` is that of
     the running stop; `signalled`: an earlier attempt may have reached it; `withheld`: the last look
-    found that a budget keeps it; `dismissed`: the Eviction was collected while the stop ran.
+    found that a budget keeps it; `dismissed`: the Eviction was collected while the stop ran;
+    `left_boot_seconds`: since when its end is left to its webhook.
     """
 
     eviction: Eviction | None = None
@@ -45,6 +48,7 @@ class Duty(Struct, frozen=True, kw_only=True):
     heartbeat_boot_seconds: float = 0.0
     signalled: bool = False
     withheld: bool = False
+    left_boot_seconds: float | None = None
     report: Report | None = None
     dismissed: bool = False
 
@@ -74,7 +78,8 @@ class Duty(Struct, frozen=True, kw_only=True):
     @property
     def going(self) -> bool:
         """Whether its workload is being stopped, or was: it is nobody's healthy neighbour."""
-        ended = self.phase is Phase.DONE and self.report is not None and self.report.target_gone
+        over = self.phase in (Phase.DONE, Phase.STARTING)
+        ended = over and self.report is not None and self.report.target_gone
         return ended or self.signalled or self.phase is Phase.STOPPING
 
 
@@ -103,6 +108,20 @@ class StopEnded(Struct, frozen=True, kw_only=True, tag=True):
     outcome: StopOutcome
 
 
+class StartEnded(Struct, frozen=True, kw_only=True, tag=True):
+    """A start after the end of this life is over, one way or another."""
+
+    uid: str
+    outcome: StartOutcome
+
+
+class Start(Struct, frozen=True, kw_only=True, tag=True):
+    """Begin another life of what has just gone; the outcome comes back as `StartEnded`."""
+
+    pod: PodReference
+    runtime_id: str
+
+
 class Look(Struct, frozen=True, kw_only=True, tag=True):
     """Ask the runtimes whether they list this life; the answer comes back as `Listed`.
 
@@ -114,5 +133,5 @@ class Look(Struct, frozen=True, kw_only=True, tag=True):
     everyone: bool = False
 
 
-Given: TypeAlias = Assigned | Listed | StopEnded
-Effect: TypeAlias = BusEffect | Stop | Look
+Given: TypeAlias = Assigned | Listed | StopEnded | StartEnded
+Effect: TypeAlias = BusEffect | Stop | Start | Look

@@ -1,0 +1,138 @@
+"""What the built-in responder says of its work, and what it writes down of who is down by it.
+
+[contract 3, Report, Stopped] [eviction-request-api 7]
+"""
+
+from datetime import datetime, timedelta
+
+from msgspec import structs
+
+from evictd.core.duty.imperative import (
+    MESSAGE_BYTES_MAX,
+    PAUSE_BASE_SECONDS,
+    PAUSE_MAX_SECONDS,
+    pause_seconds,
+)
+from evictd.core.duty.outcomes import StopOutcome, StopResult
+from evictd.core.duty.state import Duty, Effect, Phase
+from evictd.core.effects import Publish, Retract
+from evictd.core.moments import Now, whole_second
+from evictd.core.protocol.naming import report_topic
+from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
+from evictd.core.rules import Rules
+from evictd.core.wording import name_text
+from evictd_schemas import PodReference, Report, Stopped, topics
+
+
+def stopping(duty: Duty, message: str, now: Now) -> Duty:
+    """The report before the first signal: from here on nobody may take the wish back."""
+    expected = None
+    if duty.grace_seconds is not None:
+        expected = whole_second(now.utc) + timedelta(seconds=duty.grace_seconds)
+    return _reported(duty, message, now, expected=expected)
+
+
+def failed(duty: Duty, why: str, now: Now) -> Duty:
+    """Not ended: attempts, the reason, and a pause that doubles."""
+    duty = paused(duty, now)
+    message = f"stop failed (attempts={duty.attempts}): {why}"
+    return _reported(duty, message, now, expected=None)
+
+
+def refused(duty: Duty, why: str, now: Now) -> Duty:
+    """Kept by a budget: upstream's 429, tried again as after any refusal, for as long as it takes.
+
+    Nothing was sent, so that the wish may still be taken back. [eviction-request-api 7]
+    """
+    duty = paused(duty, now)
+    message = f"stop refused (attempts={duty.attempts}) cause=budget: {why}"
+    return _reported(duty, message, now, expected=None)
+
+
+def paused(duty: Duty, now: Now) -> Duty:
+    """One attempt more; 5, 10, 20 ... 600 s until the next. [eviction-request-api 7]"""
+    pause = pause_seconds(PAUSE_BASE_SECONDS, PAUSE_MAX_SECONDS, duty.attempts)
+    return structs.replace(
+        duty,
+        phase=Phase.PAUSING if duty.active else Phase.IDLE,
+        attempts=duty.attempts + 1,
+        next_boot_seconds=now.boot_seconds + pause,
+    )
+
+
+def completed(duty: Duty, message: str, now: Now, *, gone: bool) -> Duty:
+    """Our part is done. `gone`: the runtime itself has confirmed the end."""
+    duty = _reported(duty, message, now, expected=whole_second(now.utc))
+    assert duty.report is not None  # noqa: S101 - _reported has just made it
+    report = structs.replace(duty.report, completion_time=whole_second(now.utc), target_gone=gone)
+    return structs.replace(duty, phase=Phase.DONE, report=report)
+
+
+def _reported(duty: Duty, message: str, now: Now, *, expected: datetime | None) -> Duty:
+    assert duty.eviction is not None  # noqa: S101 - only an assigned duty reports
+    report = Report(
+        eviction_uid=duty.eviction.metadata.uid,
+        heartbeat_time=whole_second(now.utc),
+        expected_completion_time=expected,
+        message=topics.cut(message, MESSAGE_BYTES_MAX),
+        point_of_no_return=duty.signalled or duty.phase is Phase.STOPPING,
+    )
+    return structs.replace(duty, report=report, heartbeat_boot_seconds=now.boot_seconds)
+
+
+def waiting(duty: Duty, message: str, now: Now, *, pause_seconds: float) -> Duty:
+    """Nothing is done for now; looked at again after the pause."""
+    pausing = structs.replace(
+        duty, phase=Phase.PAUSING, next_boot_seconds=now.boot_seconds + pause_seconds
+    )
+    return _reported(pausing, message, now, expected=None)
+
+
+def record(rules: Rules, duty: Duty, now: Now, *, attempts: int = 0) -> tuple[Effect, ...]:
+    """`stopped/...`: what is down because of us. `attempts`: starts that have failed already."""
+    if duty.eviction is None or duty.pod is None:
+        return ()
+    pod = duty.pod
+    memory = None if pod.stats is None else pod.stats.memory
+    down = Stopped(
+        uid=pod.uid,
+        runtime_id=pod.runtime_id,
+        time=whole_second(now.utc),
+        signal=signal_of(duty),
+        eviction=duty.eviction.metadata.name,
+        restore=pod.restore,
+        last_usage=None if memory is None else memory.working_set_bytes,
+        depends_on=pod.depends_on,
+        labels=pod.labels,
+        attempts=attempts,
+    )
+    topic = topics.STOPPED.at(rules.node, namespace=pod.namespace, name=pod.name)
+    return (Publish(topic=topic, message=down),)
+
+
+def retracted(rules: Rules, duty: Duty) -> tuple[Effect, ...]:
+    """The report goes with its Eviction."""
+    return () if duty.report is None else (Retract(topic=report_topic_of(rules, duty)),)
+
+
+def report_topic_of(rules: Rules, duty: Duty) -> str:
+    """Where we report."""
+    assert duty.eviction is not None  # noqa: S101 - only an assigned duty reports
+    return report_topic(rules.node, duty.eviction, DEFAULT_RESPONDER)
+
+
+def signal_of(duty: Duty) -> str | None:
+    """The shortage for which it goes, None where there is none."""
+    if duty.eviction is None or duty.eviction.status.reason is None:
+        return None
+    return duty.eviction.status.reason.signal
+
+
+def end_sentence(target: PodReference, outcome: StopOutcome) -> str:
+    """How it ended."""
+    name = name_text(target)
+    if outcome.result is StopResult.OTHER_UID:
+        return f"{name} had already ended; another life has its name"
+    if outcome.result is StopResult.NOT_FOUND:
+        return f"{name} is gone"
+    return f"{name} was stopped" + (f": {outcome.why}" if outcome.why else "")
