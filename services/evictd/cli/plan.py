@@ -1,6 +1,7 @@
 """`evictd plan POD`: who would be asked to take it off, in which order, and the worst case."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -9,11 +10,16 @@ import msgspec.yaml
 
 from evictd.cli.describe import observed_pod
 from evictd.cli.reading import Reader, reader_options, run
+from evictd.cli.situation import running_configuration
 from evictd.cli.tables import NOTHING, Output, age, aligned, output_option
 from evictd.client import Mirror
+from evictd.core.duty.budgets import Neighbours, judged, stopped_life
+from evictd.core.duty.imperative import PAUSE_BASE_SECONDS, PAUSE_MAX_SECONDS
 from evictd.core.protocol.policy import EVICTD
 from evictd.core.protocol.prospect import Prospect, Turn, prospect_of
+from evictd.core.rules import Budget
 from evictd.core.wording import name_text
+from evictd.shell.configuration.budgets import compiled
 from evictd_schemas import Pod, Registration, topics
 
 HEAD = ("", "RESPONDER", "PRIORITY", "KNOWN BY", "MUST BEGIN WITHIN", "MAY BE SILENT FOR")
@@ -26,24 +32,58 @@ HEAD = ("", "RESPONDER", "PRIORITY", "KNOWN BY", "MUST BEGIN WITHIN", "MAY BE SI
 def command(reader: Reader, pod: str, output: str) -> None:
     """Print the chain of responders for POD (namespace/name) and how long it may take at worst.
 
-    Nothing is asked for. It is the chain that a soft Eviction would get now.
+    Nothing is asked for. It is the chain that a soft Eviction would get now. Where budgets of the
+    configuration are about POD it tells which of them would let it go now.
     """
-    node, found, prospect = run(planned(reader, pod))
+    budgets = compiled(running_configuration(reader.file, reader.broker))
+    found = run(planned(reader, pod, budgets))
     match output:
         case Output.JSON:
-            text = msgspec.json.encode(document(node, found, prospect))
+            text = msgspec.json.encode(document(found))
             click.echo(msgspec.json.format(text, indent=2).decode())
         case Output.YAML:
-            click.echo(msgspec.yaml.encode(document(node, found, prospect)).decode(), nl=False)
+            click.echo(msgspec.yaml.encode(document(found)).decode(), nl=False)
         case _:
-            click.echo("\n".join(lines(node, found, prospect)))
+            click.echo("\n".join(lines(found)))
 
 
-async def planned(reader: Reader, name: str) -> tuple[str, Pod, Prospect]:
-    """Node, workload, and what would come. Raises `NotFoundError`."""
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """A workload and what would come. `budgets`: those about it, and why one would keep it."""
+
+    node: str
+    pod: Pod
+    prospect: Prospect
+    budgets: Sequence[tuple[Budget, str | None]] = ()
+
+
+async def planned(reader: Reader, name: str, budgets: Sequence[Budget]) -> Planned:
+    """Raises `NotFoundError`."""
     async with reader.mirror(reader.connect_seconds) as mirror:
-        node, pod = observed_pod(mirror, name)
-        return node, pod, prospect_of(EVICTD, pod, registrations(mirror, node))
+        return plan_of(mirror, name, budgets)
+
+
+def plan_of(mirror: Mirror, name: str, budgets: Sequence[Budget]) -> Planned:
+    """From what is on the bus. Raises `NotFoundError`."""
+    node, pod = observed_pod(mirror, name)
+    return Planned(
+        node=node,
+        pod=pod,
+        prospect=prospect_of(EVICTD, pod, registrations(mirror, node)),
+        budgets=tuple(judged(budgets, pod, neighbours(mirror, node))),
+    )
+
+
+def neighbours(mirror: Mirror, node: str) -> Neighbours:
+    """Who was observed last, and what evictd has stopped there."""
+    seen = mirror.get(topics.OBSERVATION, node)
+    down = mirror.objects(topics.STOPPED, node)
+    complete = seen is not None and seen.pods is not None and seen.pods_complete
+    return Neighbours(
+        pods=() if seen is None else seen.pods or (),
+        away=tuple(stopped_life(found.place.names, found.message) for found in down),
+        problem=None if complete else "the last observation does not list everything",
+    )
 
 
 def registrations(mirror: Mirror, node: str) -> dict[str, Registration]:
@@ -54,8 +94,9 @@ def registrations(mirror: Mirror, node: str) -> dict[str, Registration]:
     }
 
 
-def lines(node: str, pod: Pod, prospect: Prospect) -> Iterator[str]:
-    """The chain, then how long that may take."""
+def lines(found: Planned) -> Iterator[str]:
+    """The chain, how long that may take, and what budgets would say at its end."""
+    node, pod, prospect = found.node, found.pod, found.prospect
     yield f"{name_text(pod)} on {node}: who would be asked, first to last"
     yield ""
     yield from aligned(HEAD, [cells(place, turn) for place, turn in enumerate(prospect.turns, 1)])
@@ -69,6 +110,18 @@ def lines(node: str, pod: Pod, prospect: Prospect) -> Iterator[str]:
         yield "Nobody is asked before: its stop begins at once."
     grace = prospect.grace_seconds
     yield "The stop takes " + ("its own time." if grace is None else f"at most {age(grace)}.")
+    if found.budgets:
+        yield ""
+        yield from (budget_text(budget, why) for budget, why in found.budgets)
+        yield "Node pressure ignores budgets."
+
+
+def budget_text(budget: Budget, why: str | None) -> str:
+    """What it would say now."""
+    if why is None:
+        return f"Budget {budget} lets it go now."
+    pauses = f"{age(PAUSE_BASE_SECONDS)}, doubling to {age(PAUSE_MAX_SECONDS)}"
+    return f"It would not be stopped now: {why}. The stop is tried again after {pauses}."
 
 
 def cells(place: int, turn: Turn) -> tuple[str, ...]:
@@ -93,10 +146,11 @@ def _known(turn: Turn) -> str:
     return " and ".join(parts)
 
 
-def document(node: str, pod: Pod, prospect: Prospect) -> dict[str, Any]:
-    """The same for programs; durations in seconds."""
+def document(found: Planned) -> dict[str, Any]:
+    """The same for programs; durations in seconds. A budget without `refusal` lets it go now."""
+    pod, prospect = found.pod, found.prospect
     return {
-        "node": node,
+        "node": found.node,
         "pod": {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid},
         "chain": [
             {
@@ -112,4 +166,5 @@ def document(node: str, pod: Pod, prospect: Prospect) -> dict[str, Any]:
         "unansweredSeconds": prospect.unanswered_seconds,
         "handoverSecondsMax": prospect.handover_seconds_max,
         "graceSeconds": prospect.grace_seconds,
+        "budgets": [{"name": budget.name, "refusal": why} for budget, why in found.budgets],
     }

@@ -77,14 +77,20 @@ def situation(
 
     Raises `NotFoundError` for a node that nobody observes, `PeerError` without a broker.
     """
-    configuration = _quietly(file, broker)
-    if file is None and (running := remembered(state_folder_of(configuration))) is not None:
-        configuration = _quietly(running, broker)
+    configuration = running_configuration(file, broker)
     if observation is not None:
         return of_observation(configuration, read_observation(observation), node)
     if node is not None and (problem := segment_problem(node)) is not None:
         raise InputError(f"{node!r} is no node: {problem}")
     return asyncio.run(_of_bus(configuration, node or home_node(configuration)))
+
+
+def running_configuration(file: Path | None, broker: str | None) -> Configuration:
+    """That of a file, else the one that evictd runs with here."""
+    configuration = _quietly(file, broker)
+    if file is None and (running := remembered(state_folder_of(configuration))) is not None:
+        return _quietly(running, broker)
+    return configuration
 
 
 def _quietly(file: Path | None, broker: str | None) -> Configuration:

@@ -78,7 +78,7 @@ def ignored(rules: Rules, eviction: Eviction | None, pod: Pod) -> str:
 
 
 def refusal(budgets: Sequence[Budget], pod: Pod, neighbours: Neighbours) -> str | None:
-    """The first budget that would be broken, with its figures; all of them have to allow the end."""
+    """The first budget that would be broken, with its figures; all have to allow the end."""
     found = (why for _, why in judged(budgets, pod, neighbours))
     return next((why for why in found if why is not None), None)
 
