@@ -95,7 +95,9 @@ def restore(
     `busy`: something is being relieved; `leaving`: uids of pods whose Eviction runs; `wanted`: what
     people wish.
     """
-    returns, told = _seen(rules, returns, given, now)
+    returns, swept = _swept(rules, returns)
+    returns, seen = _seen(rules, returns, given, now)
+    told = (*swept, *seen)
     shut = _shut(rules, given, busy=busy)
     look = Look(
         returns=returns,
@@ -129,6 +131,17 @@ def held_back(rules: Rules, returns: Returns, wanted: Wanted, now: Now) -> Step:
 def retraction(rules: Rules, returns: Returns) -> tuple[Retract, ...]:
     """Our order, if one stands."""
     return () if returns.returning is None else (_retraction(rules),)
+
+
+def _swept(rules: Rules, returns: Returns) -> Step:
+    """An order of an earlier life is not carried out by a responder that comes late.
+
+    What was calm then may be short now.
+    """
+    if returns.swept:
+        return returns, ()
+    stale = () if returns.returning is not None else (_retraction(rules),)
+    return structs.replace(returns, swept=True), stale
 
 
 def _shut(rules: Rules, given: Judged, *, busy: bool) -> str | None:

@@ -14,6 +14,7 @@ from evictd.core.decision.limits import offences
 from evictd.core.decision.plan import Instant, OwnRequest, Plan, Step
 from evictd.core.decision.requests import publication, withdrawn
 from evictd.core.effects import BusEffect, Retract
+from evictd.core.holds import hold_on
 from evictd.core.moments import Now, elapsed_seconds, moment, rebooted
 from evictd.core.rules import Mode, Rules
 from evictd.core.signals.names import ConditionType, condition_of
@@ -36,7 +37,7 @@ def keep(rules: Rules, plan: Plan, given: Judged, layout: Layout, now: Now) -> S
     plan = _with_stuck_evictions(rules, plan, now)
     plan = _with_clear_signals(plan, given.pressure, observed)
     plan, unwanted = without(plan, lambda own: _unwanted(rules, plan, given, layout, own))
-    plan, withdrawals = _withdraw(rules, plan, observed)
+    plan, withdrawals = _withdraw(rules, plan, observed, now)
     plan, hastened = hasten(rules, plan, given)
     return plan, (*unwanted, *withdrawals, *hastened)
 
@@ -147,17 +148,22 @@ def _since(earlier: Moment | None, observed: Moment) -> Moment:
     return observed if earlier is None or rebooted(earlier, observed) else earlier
 
 
-def _withdraw(rules: Rules, plan: Plan, observed: Moment) -> Step:
-    """Nobody has to go any more. [design, law 7]"""
+def _withdraw(rules: Rules, plan: Plan, observed: Moment, now: Now) -> Step:
+    """Nobody has to go any more, or a person holds it. [design, law 7]"""
     effects: list[BusEffect] = []
     for own in plan.own:
         if own.withdrawn or own.resource is None or own.gone:
             continue
-        if _clear_long_enough(rules, plan, own, observed):
+        if _clear_long_enough(rules, plan, own, observed) or _held(plan, own, now):
             taken_back = withdrawn(own)
             plan = plan.with_request(taken_back)
             effects.append(publication(taken_back))
     return plan, tuple(effects)
+
+
+def _held(plan: Plan, own: OwnRequest, now: Now) -> bool:
+    wishes = plan.wishes.values()
+    return hold_on(wishes, name_text(own.pod), hard=own.hard, utc=now.utc) is not None
 
 
 def _clear_long_enough(rules: Rules, plan: Plan, own: OwnRequest, observed: Moment | None) -> bool:
