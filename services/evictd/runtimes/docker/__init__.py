@@ -7,12 +7,14 @@
 - `cgroups`: where a container can be measured
 - `pods`: a container as a workload
 - `engine`: the engine's socket, every call bounded
+- `stopping`: ending one
 - `starting`: bringing one back
 - `reclaiming`: giving space back
 - `runtime`: the `Runtime`
 
 The endpoints used are: GET /version, /info, /containers/json, /containers/{id}/json,
-/images/{id}/json, /events; POST /containers/{id}/stop, and /images/prune and /build/prune when
+/images/{id}/json, /events; POST /containers/{id}/stop, for Podman
+/containers/{id}/kill besides, /containers/{id}/start, and /images/prune and /build/prune when
 reclaiming. The statistics call is never made.
 """
 

@@ -19,6 +19,7 @@ from evictd.runtimes.docker.naming import Name
 from evictd.runtimes.docker.ownership import Parts
 from evictd.runtimes.docker.reclaiming import Reclaiming
 from evictd.runtimes.docker.starting import Starting, named
+from evictd.runtimes.docker.stopping import Stopping
 from evictd.runtimes.interface import Change, ChangeKind, Listing, Workload
 from evictd.runtimes.settings import SettingsFor, nothing_configured
 from evictd.shell.blocking import RunBlocking, in_thread
@@ -65,8 +66,6 @@ class DockerRuntime:
     broker and whatever else must not be stopped. The host in the engine's address is one of them.
     """
 
-    name = pods.DOCKER
-
     def __init__(
         self,
         engine: Engine,
@@ -88,6 +87,11 @@ class DockerRuntime:
         self._information: Information | None = None
         self._parts: Parts | None = None
         self._product: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Podman's once it has told that it is Podman."""
+        return self._product or pods.DOCKER
 
     async def list(self) -> Listing:
         """Every running container. [Runtime.list]"""
@@ -138,9 +142,11 @@ class DockerRuntime:
                 return StopOutcome(result=StopResult.GONE, why=why)
             if (refusal := await self._refusal(pod, container)) is not None:
                 return StopOutcome(result=StopResult.REFUSED, why=refusal)
-            own_seconds = pods.grace_seconds(container, await self._known_product())
+            product = await self._known_product()
+            own_seconds = pods.grace_seconds(container, product)
             seconds = own_seconds if grace_seconds is None else grace_seconds
-            await self._engine.stop(container.id, seconds, own_seconds)
+            stopping = Stopping(engine=self._engine, joins=product == pods.DOCKER)
+            await stopping.stop(container.id, seconds, own_seconds)
             return await self._confirmed(pod, container.id)
         except PeerError as error:
             return StopOutcome(result=StopResult.FAILED, why=str(error))
