@@ -67,6 +67,11 @@ class Profile(Struct, frozen=True, kw_only=True):
     """A victim that did not go, or that something else started again within a minute, is passed
     over for ten minutes and the next one is taken. The kubelet asks the same one again; on a host
     one stuck process, or a healer that undoes each stop, would hold up all relief."""
+    goes_together: bool = False
+    """Workloads of one `group` are taken off one after the other, all of them, and what depends on
+    a workload goes before it; whoever may not go keeps those with whom it would have to. A kubelet
+    knows neither; on a host half a stack is of no use, and what has lost its database only fails
+    until somebody looks."""
     reclaim_pause_seconds: float = 0
     """After a pass that found nobody to evict, reclaiming is not repeated for so many seconds. The
     kubelet reclaims in each pass, but has one only every ten seconds; a host looks far more often
@@ -108,6 +113,7 @@ HOST = Profile(
     negative_soft_cap_is_own=True,
     settle_seconds=1,
     failed_victim_moves_on=True,
+    goes_together=True,
     reclaim_pause_seconds=10,
     goes_on_to_next_shortage=True,
     stop_one_growing_writer=True,

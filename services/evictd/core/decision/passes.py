@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from evictd.core.decision import failures, filling, occurrences, reclaim, report
-from evictd.core.decision.candidates import Verdict, evictable, may_go, rows, victim, with_victim
+from evictd.core.decision.candidates import Verdict, evictable, may_go, victim
+from evictd.core.decision.choice import choose
 from evictd.core.decision.limits import Offence, offences
 from evictd.core.decision.message import pressure_reason
 from evictd.core.decision.plan import OwnRequest, Plan, Reclaiming, Step
-from evictd.core.decision.ranking import rank
 from evictd.core.decision.report import Action
 from evictd.core.decision.requests import (
     limit_request,
@@ -100,20 +100,13 @@ def idle(scene: Scene, plan: Plan) -> Step:
 
 def ranked(scene: Scene, plan: Plan, acting: ThresholdStatus) -> tuple[RankedPod, ...]:
     """The whole order for a threshold, with the verdicts of now."""
-    rules, signal = scene.rules, acting.rank_by or acting.signal
-    places = rank(rules.profile, signal, scene.layout, scene.active_pods)
-    order = rows(rules, plan, signal, places, hard=hard(acting), now=scene.now)
-    candidates = may_go(order)
-    if not filling.spares(rules, signal):
-        return with_victim(order, candidates[0] if candidates else None)
-    order = filling.told(plan, signal, order)
-    return with_victim(order, filling.chosen(scene, plan, signal, candidates))
+    return choose(scene, plan, acting).ranking
 
 
 def evict(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
     """Ask for the first that may go. [kubelet-eviction 4: 19 to 21]"""
-    ranking = ranked(scene, plan, acting)
-    row = victim(ranking)
+    choice = choose(scene, plan, acting)
+    ranking, row = choice.ranking, victim(choice.ranking)
     if row is None:
         if may_go(ranking) and filling.uncounted(scene, plan, acting):
             reason = f"{below(acting)}: counting what fills it"
@@ -126,7 +119,7 @@ def evict(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
     if scene.rules.mode is Mode.OBSERVE:
         reason = f"{reason}; mode is observe"
         return _decided(scene, plan, acting, Action.EVICT, reason=reason, ranking=ranking)
-    asked = _request(scene, pod, acting)
+    asked = _request(scene, pod, acting, choice.unit[1:])
     standing = plan.request(asked.topic)
     if standing is not None and _enough(standing, asked):
         return _wait(scene, plan, acting, f"{name_text(pod)} is asked to go already")
@@ -246,11 +239,16 @@ def _nothing_left(
     return plan, (event, *effects)
 
 
-def _request(scene: Scene, pod: Pod, acting: ThresholdStatus) -> OwnRequest:
+def _request(
+    scene: Scene, pod: Pod, acting: ThresholdStatus, companions: Sequence[Pod]
+) -> OwnRequest:
     resource = resource_of(acting.signal)
     assert resource is not None  # noqa: S101 - an acting threshold has a resource
     reason = pressure_reason(acting.signal, resource, scene.fresh, pod)
-    return pressure_request(scene.rules, pod, reason, hard=hard(acting), now=scene.now)
+    following = tuple(reference(companion) for companion in companions)
+    return pressure_request(
+        scene.rules, pod, reason, hard=hard(acting), now=scene.now, following=following
+    )
 
 
 def _enough(standing: OwnRequest, asked: OwnRequest) -> bool:

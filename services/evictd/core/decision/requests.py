@@ -3,7 +3,7 @@
 [contract 3, EvictionRequest] [eviction-request-api 2.1, 5.2]
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from msgspec import structs
@@ -40,6 +40,10 @@ from evictd_schemas import (
 
 UID_CHARACTERS = 8
 """Of the uid, in the name of a request: enough to tell two lives of one pod."""
+FOLLOWING = "following"
+"""The annotation that tells who goes after the target: `namespace/name/uid`, by commas."""
+FOLLOWING_MAX = 100
+"""Companions of one victim; a group is larger by mistake only."""
 NAME_BYTES_MAX = topics.SEGMENT_BYTES_MAX - UID_CHARACTERS - 1
 
 
@@ -60,15 +64,28 @@ _FATES: Mapping[str, Fate] = {
 }
 
 
-def pressure_request(rules: Rules, pod: Pod, reason: Reason, *, hard: bool, now: Now) -> OwnRequest:
+def pressure_request(
+    rules: Rules,
+    pod: Pod,
+    reason: Reason,
+    *,
+    hard: bool,
+    now: Now,
+    following: tuple[PodReference, ...] = (),
+) -> OwnRequest:
     """The request that this pod goes because of node pressure.
 
-    The same pod has the same topic, so that asking again tightens. [design, law 7]
+    The same pod has the same topic, so that asking again tightens. [design, law 7] `following`: who
+    goes after it; told in an annotation, which is where a restart finds it.
     """
+    following = following[:FOLLOWING_MAX]
+    if following:
+        annotations = {**reason.annotations, FOLLOWING: _following_text(following)}
+        reason = structs.replace(reason, annotations=annotations)
     grace_seconds = pressure_grace_seconds(rules, pod, hard=hard)
     kind = RequestType.HARD if hard else RequestType.SOFT
     spec = _spec(rules, NODE_PRESSURE, pod, kind=kind, grace_seconds=grace_seconds, reason=reason)
-    return _request(rules, pod, spec, now)
+    return structs.replace(_request(rules, pod, spec, now), following=following)
 
 
 def limit_request(rules: Rules, offence: Offence, now: Now) -> OwnRequest:
@@ -114,6 +131,7 @@ def recovered(retained: Retained, now: Now) -> OwnRequest | None:
         ),
         pod=PodReference(namespace=namespace, name=target.name, uid=target.uid),
         asked_boot_seconds=now.boot_seconds,
+        following=_following(spec.reason),
     )
 
 
@@ -127,6 +145,20 @@ def request_topic(node: str, requester: str, pod: Pod) -> str:
 def request_name(pod: Pod | PodReference) -> str:
     """One for each life, so that asking again tightens what was asked before."""
     return f"{topics.cut(pod.name, NAME_BYTES_MAX)}-{pod.uid[:UID_CHARACTERS]}"
+
+
+def _following_text(following: Iterable[PodReference]) -> str:
+    return ",".join(f"{pod.namespace}/{pod.name}/{pod.uid}" for pod in following)
+
+
+def _following(reason: Reason | None) -> tuple[PodReference, ...]:
+    text = "" if reason is None else reason.annotations.get(FOLLOWING, "")
+    parts = (entry.split("/") for entry in text.split(","))
+    return tuple(
+        PodReference(namespace=part[0], name=part[1], uid=part[2])
+        for part in parts
+        if len(part) == len(("namespace", "name", "uid"))
+    )
 
 
 def _spec(

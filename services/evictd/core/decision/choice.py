@@ -1,0 +1,39 @@
+"""Who goes next for a shortage: the whole order with its verdicts, and everybody who goes along.
+
+[kubelet-eviction 4: 19] [design, profile host]
+"""
+
+from msgspec import Struct
+
+from evictd.core.decision import filling, together
+from evictd.core.decision.candidates import may_go, rows, with_victim
+from evictd.core.decision.plan import Plan
+from evictd.core.decision.ranking import rank
+from evictd.core.decision.scene import Scene
+from evictd.core.decision.shortage import hard
+from evictd.core.decision.together import Bonds, Unit
+from evictd_schemas import RankedPod, ThresholdStatus
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """The order, its `Victim` marked, and the unit that goes with it: the victim first."""
+
+    ranking: tuple[RankedPod, ...]
+    unit: Unit = ()
+
+
+def choose(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Choice:
+    """For a threshold, with the verdicts of now."""
+    rules, signal = scene.rules, acting.rank_by or acting.signal
+    places = rank(rules.profile, signal, scene.layout, scene.active_pods)
+    order = rows(rules, plan, signal, places, hard=hard(acting), now=scene.now)
+    pods = {place.pod.uid: place.pod for place in places}
+    known = together.bonds(tuple(pods.values())) if rules.profile.goes_together else Bonds()
+    order = together.bound(known, pods, order)
+    if filling.spares(rules, signal):
+        order = filling.told(plan, signal, order)
+        writer = filling.chosen(scene, plan, signal, may_go(order))
+        unit = () if writer is None else known.unit(pods[writer])
+    else:
+        unit = together.chosen(known, pods, order)
+    return Choice(ranking=with_victim(order, unit[0].uid if unit else None), unit=unit)
