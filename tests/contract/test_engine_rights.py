@@ -1,0 +1,119 @@
+"""What an engine lets us ask: each endpoint that is used is tried, and nothing is changed."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.contract.engine_double import EngineDouble
+
+from evictd.cli.checkup.engine import NEEDS
+from evictd.runtimes.docker import rights
+from evictd.runtimes.docker.rights import NOBODY, Sight, asked, environment
+
+USED = [name for name in NEEDS if name not in ("GET /images/json", "DELETE /images/{id}")]
+"""Without those that only the removing of unused images needs."""
+
+
+@pytest.fixture
+async def double(tmp_path: Path) -> AsyncIterator[EngineDouble]:
+    engine = EngineDouble(tmp_path / "engine.sock")
+    await engine.open()
+    yield engine
+    await engine.close()
+
+
+def statuses(sight: Sight) -> dict[str, int | None]:
+    return {answer.endpoint: answer.status for answer in sight.answers}
+
+
+async def test_each_endpoint_that_is_used_is_asked_once(double: EngineDouble) -> None:
+    double.add("1", "web")
+    double.add("2", "db")
+    assert list(statuses(await asked(double.address))) == USED
+    assert list(statuses(await asked(double.address, with_images=True))) == list(NEEDS)
+
+
+async def test_nothing_is_changed(double: EngineDouble) -> None:
+    """Only a container that cannot exist is stopped or started, and nothing is pruned."""
+    double.add("1", "web")
+    await asked(double.address, with_images=True)
+    changing = [line for line in double.asked if not line.startswith("GET ")]
+    assert changing == [
+        f"POST containers/{NOBODY}/stop",
+        f"POST containers/{NOBODY}/start",
+        f"DELETE images/{NOBODY}",
+    ]
+
+
+async def test_what_a_proxy_refuses_is_told_endpoint_by_endpoint(double: EngineDouble) -> None:
+    double.add("1", "web")
+    double.refused = {"GET info", "POST containers", "GET images"}
+    found = statuses(await asked(double.address))
+    assert [name for name, status in found.items() if status == 403] == [
+        "GET /info",
+        "GET /images/{id}/json",
+        "POST /containers/{id}/stop",
+        "POST /containers/{id}/start",
+    ]
+
+
+async def test_a_refused_list_still_tells_whether_one_may_be_inspected(
+    double: EngineDouble,
+) -> None:
+    double.refused = {"GET containers/json"}
+    found = statuses(await asked(double.address))
+    assert found["GET /containers/json"] == 403
+    assert found["GET /containers/{id}/json"] == 404
+
+
+async def test_a_call_that_hangs_is_given_up_and_the_others_are_made(
+    double: EngineDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rights, "CALL_SECONDS", 0.2)
+    double.hanging = {"info"}
+    sight = await asked(double.address)
+    hanging = next(answer for answer in sight.answers if answer.endpoint == "GET /info")
+    assert hanging.status is None
+    assert hanging.why == "no answer within 0.2 s"
+    assert statuses(sight)["GET /events"] == 200
+    assert sight.information is None
+
+
+@pytest.mark.parametrize("address", ["unix:///nowhere/engine.sock", "ftp://engine", "unix://"])
+async def test_an_engine_that_is_not_there_gives_one_answer_without_a_status(address: str) -> None:
+    (only,) = (await asked(address)).answers
+    assert only.status is None
+    assert only.why
+
+
+async def test_variables_and_kernel_are_read_from_what_the_engine_says(
+    double: EngineDouble,
+) -> None:
+    double.information = {"MemoryLimit": False, "ServerVersion": "20.10.0"}
+    number = double.add("1", "web")
+    double.inspections[number]["Config"]["Env"] = ["EVICTD_PROTECT=true", "PATH=/bin:/sbin", "X"]
+    sight = await asked(double.address)
+    assert sight.information is not None
+    assert sight.information.memory_limit is False
+    (web,) = sight.containers
+    assert dict(environment(web)) == {"EVICTD_PROTECT": "true", "PATH": "/bin:/sbin", "X": ""}
+
+
+async def test_more_containers_than_a_person_waits_for_are_counted(
+    double: EngineDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rights, "CONTAINERS_MAX", 2)
+    for number in "1234":
+        double.add(number, f"web-{number}")
+    sight = await asked(double.address)
+    assert len(sight.containers) == 2
+    assert sight.containers_left_out == 2
+
+
+async def test_an_answer_that_does_not_read_is_as_if_it_were_not_there(
+    double: EngineDouble,
+) -> None:
+    double.information = {"MemoryLimit": "perhaps"}
+    sight = await asked(double.address)
+    assert statuses(sight)["GET /info"] == 200
+    assert sight.information is None
