@@ -92,6 +92,24 @@ class CgroupSource(
     parent: str | None = None
 
 
+class SystemdSource(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+):
+    """Units of systemd that are workloads; none unless listed. [design, law 9]
+
+    `units` are names and patterns of services and scopes, `slices` of slices, each of which is one
+    workload with all that is in it.
+    """
+
+    units: tuple[str, ...] = ()
+    slices: tuple[str, ...] = ()
+
+
 class RuntimeSources(
     Struct,
     frozen=True,
@@ -104,6 +122,7 @@ class RuntimeSources(
 
     docker: DockerSource = DockerSource()
     cgroup: CgroupSource = CgroupSource()
+    systemd: SystemdSource = SystemdSource()
 
 
 class Sources(

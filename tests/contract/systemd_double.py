@@ -4,14 +4,16 @@ stands in for the real one, the units that it moves, and what the kernel keeps f
 import os
 import sys
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial, wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from anyio import to_thread
 
-from evictd.runtimes.systemd import Manager, Systemctl
+from evictd.runtimes.settings import WorkloadSettings
+from evictd.runtimes.systemd import Manager, Places, Selection, Systemctl, SystemdRuntime
+from evictd_schemas.sources import SystemdSource
 
 PROGRAM = Path(__file__).with_name("systemctl_program.py")
 
@@ -115,3 +117,37 @@ class SystemdDouble:
         """Every call so far, without the options that all have."""
         path = self.root / "calls"
         return path.read_text().splitlines() if path.exists() else []
+
+
+def chosen(units: tuple[str, ...] = (), slices: tuple[str, ...] = ()) -> Selection:
+    """As configured."""
+    return Selection(SystemdSource(units=units, slices=slices))
+
+
+EVERYTHING = chosen(units=("*.service", "*.scope"))
+
+
+def runtime(
+    machine: SystemdDouble,
+    selected: Selection = EVERYTHING,
+    *,
+    protected: Iterable[str] = (),
+    own_units: Iterable[str] = (),
+    engine_listed: bool = False,
+) -> SystemdRuntime:
+    """Of a machine on which these units are listed."""
+
+    def settings_for(namespace: str, name: str) -> WorkloadSettings | None:
+        assert namespace == "systemd"
+        return WorkloadSettings(protect=True) if name in protected else None
+
+    return SystemdRuntime(
+        selected,
+        manager=machine.manager,
+        own_units=own_units,
+        engine_listed=engine_listed,
+        places=Places(
+            cgroup=machine.cgroup_path, run=machine.run_path, own_process=machine.own_process
+        ),
+        settings_for=settings_for,
+    )

@@ -2,7 +2,7 @@
 listed, spared and brought back of them."""
 
 import sys
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
@@ -13,44 +13,15 @@ if (root := str(Path(__file__).parents[2])) not in sys.path:
     sys.path.insert(0, root)
 
 from tests.contract.runtime_contract import RuntimeContract, listed
-from tests.contract.systemd_double import SystemdDouble
+from tests.contract.systemd_double import EVERYTHING, SystemdDouble, chosen, runtime
 
 from evictd.core.duty import StartOutcome, StartResult, StopOutcome, StopResult
 from evictd.core.errors import PeerError
 from evictd.runtimes import Change, Listing, Runtime, Workload
-from evictd.runtimes.settings import WorkloadSettings
-from evictd.runtimes.systemd import Places, Selection, SystemdRuntime, lives, never, pods, selection
+from evictd.runtimes.systemd import SystemdRuntime, lives, pods
 from evictd.runtimes.systemd import whole as wholes
 from evictd.runtimes.systemd.unit import Unit
 from evictd_schemas import PodReference
-
-EVERYTHING = Selection(["*.service", "*.scope"])
-
-
-def runtime(
-    machine: SystemdDouble,
-    selected: Selection = EVERYTHING,
-    *,
-    protected: Iterable[str] = (),
-    own_units: Iterable[str] = (),
-    engine_listed: bool = False,
-) -> SystemdRuntime:
-    """Of a machine on which these units are listed."""
-
-    def settings_for(namespace: str, name: str) -> WorkloadSettings | None:
-        assert namespace == "systemd"
-        return WorkloadSettings(protect=True) if name in protected else None
-
-    return SystemdRuntime(
-        selected,
-        manager=machine.manager,
-        own_units=own_units,
-        engine_listed=engine_listed,
-        places=Places(
-            cgroup=machine.cgroup_path, run=machine.run_path, own_process=machine.own_process
-        ),
-        settings_for=settings_for,
-    )
 
 
 @pytest.fixture
@@ -167,7 +138,7 @@ def test_a_name_too_long_for_the_bus_is_told() -> None:
 async def test_what_is_not_listed_is_neither_shown_nor_touched(machine: SystemdDouble) -> None:
     await machine.unit("web.service")
     await machine.unit("other.service")
-    few = runtime(machine, Selection(["web"]))
+    few = runtime(machine, chosen(units=("web",)))
     assert [item.pod.name for item in (await few.list()).workloads] == ["web.service"]
     (other,) = (
         item for item in (await runtime(machine).list()).workloads if "other" in item.pod.name
@@ -190,183 +161,12 @@ async def test_units_in_which_nothing_runs_are_no_workloads(machine: SystemdDoub
     assert found == {"ends.service": False, "job.service": False}
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("ssh.service", never.LOGIN),
-        ("sshd@3-10.0.0.1:22.service", never.LOGIN),
-        ("user@1000.service", never.LOGIN),
-        ("session-4.scope", never.LOGIN),
-        ("systemd-logind.service", never.SYSTEM),
-        ("init.scope", never.SYSTEM),
-        ("dbus-broker.service", never.BUS),
-        ("NetworkManager.service", never.NETWORK),
-        ("networking.service", never.NETWORK),
-        ("systemd-networkd.service", never.SYSTEM),
-        ("wpa_supplicant@wlan0.service", never.NETWORK),
-        ("ModemManager.service", never.NETWORK),
-        ("docker.service", never.ENGINE),
-        ("containerd.service", never.ENGINE),
-        ("podman.service", never.ENGINE),
-        ("k3s-agent.service", never.ENGINE),
-        ("kubelet.service", never.ENGINE),
-        ("balena.service", never.ENGINE),
-        ("evictd.service", never.OURSELVES),
-        ("guardian.service", never.OURSELVES),
-        ("mosquitto.service", never.BROKER),
-    ],
-)
-async def test_some_units_are_never_stopped_whatever_was_listed(
-    machine: SystemdDouble, name: str, reason: str
-) -> None:
-    """They are seen, as protected, and refused at the last moment too."""
-    await machine.unit(name)
-    everything = runtime(machine, own_units=never.BROKERS)
-    listing = await everything.list()
-    (found,) = listing.workloads
-    assert found.pod.protected
-    assert found.pod.annotations == {"evictd.io/protected": reason}
-    assert listing.problems == (f"listed, and yet never stopped: {name} ({reason})",)
-    outcome = await everything.stop(found.reference, 0)
-    assert outcome.result is StopResult.REFUSED
-    assert outcome.why == f"it is protected: {reason}"
-    assert await machine.state(name) == "active"
-
-
-@pytest.mark.parametrize("name", ["user.slice", "user-1000.slice", "system.slice", "-.slice"])
-async def test_slices_of_the_machine_itself_are_never_stopped(
-    machine: SystemdDouble, name: str
-) -> None:
-    await machine.unit(name, SliceOf="web.service")
-    await machine.unit("web.service")
-    everything = runtime(machine, Selection(slices=[name]))
-    (found,) = (await everything.list()).workloads
-    assert found.pod.protected
-    assert (await everything.stop(found.reference, 0)).result is StopResult.REFUSED
-    assert await machine.state("web.service") == "active"
-
-
-@pytest.mark.parametrize(
-    "name", ["web.service", "podman-web.service", "machine-learning.service", "network-probe.scope"]
-)
-def test_names_that_merely_resemble_may_be_stopped(name: str) -> None:
-    assert never.reason((name,)) is None
-
-
-async def test_scopes_of_containers_are_never_listed_here(machine: SystemdDouble) -> None:
-    """They belong to the engine's runtime."""
-    for name in (f"docker-{'a' * 64}.scope", f"libpod-{'b' * 64}.scope", "run-r1.scope"):
-        await machine.unit(name)
-    listing = await runtime(machine).list()
-    assert [item.pod.name for item in listing.workloads] == ["run-r1.scope"]
-    assert listing.problems == ()
-
-
-async def test_a_unit_around_a_container_is_left_to_the_runtime_that_lists_containers(
-    machine: SystemdDouble,
-) -> None:
-    """As Quadlet makes them; where no engine is looked at it is a unit like any other."""
-    await machine.unit("web.service")
-    inside = machine.cgroup_path / "system.slice" / "web.service" / "libpod-payload-1"
-    await anyio.Path(inside).mkdir()
-    beside = await runtime(machine, engine_listed=True).list()
-    assert beside.workloads == ()
-    assert beside.problems == ("web.service runs a container, which is listed by podman",)
-    alone = await runtime(machine).list()
-    assert [item.pod.name for item in alone.workloads] == ["web.service"]
-
-
 async def test_what_cannot_be_started_again_is_never_restored(machine: SystemdDouble) -> None:
     await machine.unit("run-u7.service", Transient="yes")
     await machine.unit("jobs.scope")
     await machine.unit("web.service")
     found = {item.pod.name: item.pod.restore for item in (await runtime(machine).list()).workloads}
     assert found == {"jobs.scope": "never", "run-u7.service": "never", "web.service": "auto"}
-
-
-async def slice_of_three(machine: SystemdDouble) -> SystemdRuntime:
-    """Two services, one of them in a slice beneath, and a transient one."""
-    await machine.unit("batch.slice", SliceOf="in-a.service batch-low.slice in-t.service")
-    await machine.unit("batch-low.slice", SliceOf="in-b.service", MemoryMax="1048576")
-    await machine.unit("in-a.service", TimeoutStopUSec="5s")
-    await machine.unit("in-b.service", TimeoutStopUSec="7s")
-    await machine.unit("in-t.service", Transient="yes")
-    return runtime(machine, Selection(["in-a", "web"], ["batch*"]))
-
-
-async def test_a_slice_is_one_workload_with_all_that_is_in_it(machine: SystemdDouble) -> None:
-    """Listed or not, what is in it goes with it."""
-    everything = await slice_of_three(machine)
-    await machine.unit("web.service")
-    found = (await everything.list()).workloads
-    assert [item.pod.name for item in found] == ["batch.slice", "web.service"]
-    assert found[0].pod.termination_grace_period_seconds == 90
-    assert found[0].whereabouts.memory_cgroup == str(machine.cgroup_path / "batch.slice")
-
-
-async def test_a_stopped_slice_comes_back_with_what_ran_in_it(machine: SystemdDouble) -> None:
-    everything = await slice_of_three(machine)
-    (found,) = (await everything.list()).workloads
-    assert (await everything.stop(found.reference, 5)).result is StopResult.GONE
-    names = ("in-a.service", "in-b.service", "in-t.service")
-    assert {await machine.state(name) for name in names} == {"inactive"}
-    assert (await everything.list()).workloads == ()
-    outcome = await everything.start("systemd", "batch.slice", "batch.slice")
-    assert outcome.result is StartResult.STARTED
-    assert [await machine.state(name) for name in names] == ["active", "active", "inactive"]
-    outcome = await everything.start("systemd", "batch.slice", "batch.slice")
-    assert outcome.result is StartResult.RUNNING
-
-
-async def test_a_slice_stopped_before_a_restart_of_evictd_is_left_to_its_owner(
-    machine: SystemdDouble,
-) -> None:
-    await slice_of_three(machine)
-    everything = await slice_of_three(machine)
-    (found,) = (await everything.list()).workloads
-    await everything.stop(found.reference, 5)
-    reborn = runtime(machine, Selection(slices=["batch"]))
-    outcome = await reborn.start("systemd", "batch.slice", "batch.slice")
-    assert outcome.result is StartResult.REFUSED
-    assert "not known" in outcome.why
-
-
-async def test_a_slice_that_holds_what_must_stay_stays(machine: SystemdDouble) -> None:
-    everything = await slice_of_three(machine)
-    await machine.unit("batch-low.slice", SliceOf="in-b.service ssh.service")
-    await machine.unit("ssh.service")
-    (found,) = (await everything.list()).workloads
-    assert found.pod.protected
-    outcome = await everything.stop(found.reference, 0)
-    assert outcome.result is StopResult.REFUSED
-    assert outcome.why == "it is protected: ssh.service is in it, and people log in by it"
-    assert await machine.state("in-a.service") == "active"
-
-
-async def test_a_slice_that_holds_evictd_stays(machine: SystemdDouble) -> None:
-    """Known by the control group of our own process."""
-    await machine.unit("tools.slice", SliceOf="guard.service", ControlGroup="/system.slice")
-    await machine.unit("guard.service")
-    (found,) = (await runtime(machine, Selection(slices=["tools"])).list()).workloads
-    assert (found.pod.protected, found.pod.managed_by) == (True, "evictd")
-
-
-async def test_a_slice_without_processes_is_no_workload(machine: SystemdDouble) -> None:
-    everything = runtime(machine, Selection(slices=["batch"]))
-    await machine.unit("batch.slice", SliceOf="in.socket once.service batch-a.slice")
-    await machine.unit("batch-a.slice")
-    await machine.unit("in.socket", SubState="listening")
-    await machine.unit("once.service", SubState="exited")
-    assert (await everything.list()).workloads == ()
-
-
-async def test_slices_that_name_each_other_end_the_search(machine: SystemdDouble) -> None:
-    await machine.unit("a.slice", SliceOf="b.slice in-a.service")
-    await machine.unit("b.slice", SliceOf="a.slice")
-    await machine.unit("in-a.service")
-    listing = await runtime(machine, Selection(slices=["a"])).list()
-    assert listing.complete
-    assert [item.pod.name for item in listing.workloads] == ["a.slice"]
 
 
 async def test_more_units_than_are_looked_at_make_a_listing_incomplete(
@@ -440,7 +240,7 @@ async def test_a_machine_without_systemd_is_a_source_that_fails(machine: Systemd
         await runtime(machine).list()
     pod = PodReference(namespace="systemd", name="web.service", uid="any")
     assert (await runtime(machine).stop(pod, 0)).result is StopResult.FAILED
-    for selected, name in ((EVERYTHING, "web.service"), (Selection(slices=["b"]), "b.slice")):
+    for selected, name in ((EVERYTHING, "web.service"), (chosen(slices=("b",)), "b.slice")):
         outcome = await runtime(machine, selected).start("systemd", name, name)
         assert outcome.result is StartResult.FAILED
 
@@ -465,25 +265,3 @@ def test_lives_are_read_from_the_links_and_from_nothing_else(machine: SystemdDou
     (folder / "invocation:torn.service").write_text("")
     assert lives.lives(machine.run_path) == {"web.service": "0123"}
     assert lives.lives(machine.root / "nowhere") is None
-
-
-@pytest.mark.parametrize(
-    ("pattern", "of_slices", "fits"),
-    [
-        ("web", False, True),
-        ("batch-*", False, True),
-        ("job@*.service", False, True),
-        ("run-*.scope", False, True),
-        ("batch", True, True),
-        ("batch-*.slice", True, True),
-        ("batch.slice", False, False),
-        ("web.service", True, False),
-        ("web.socket", False, False),
-        ("multi-user.target", False, False),
-        ("/usr/bin/web", False, False),
-        ("a b", False, False),
-        ("", True, False),
-    ],
-)
-def test_only_what_holds_processes_can_be_listed(pattern: str, of_slices: bool, fits: bool) -> None:
-    assert (selection.problem(pattern, of_slices=of_slices) is None) is fits

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from socket import gethostname
 from urllib.parse import urlsplit
 
 from evictd.cli.machine import engine_address
@@ -11,7 +12,12 @@ from evictd.runtimes.cgroup import CgroupRuntime
 from evictd.runtimes.cgroup.runtime import Places as CgroupPlaces
 from evictd.runtimes.docker import DockerRuntime, Engine
 from evictd.runtimes.docker.runtime import Places as DockerPlaces
+from evictd.runtimes.systemd import Places as SystemdPlaces
+from evictd.runtimes.systemd import Selection, SystemdRuntime
+from evictd.runtimes.systemd.never import BROKERS
 from evictd.runtimes.workloads import settings_of
+from evictd.shell.configuration import is_owned
+from evictd.shell.configuration.compile import is_loopback
 from evictd_schemas.configuration import Configuration
 
 
@@ -35,6 +41,26 @@ def runtimes(configuration: Configuration) -> Iterator[Runtime]:
             places=CgroupPlaces(cgroup=cgroup, proc=proc),
             settings_for=settings_for,
         )
+    if (selection := Selection(sources.runtimes.systemd)).patterns:
+        yield SystemdRuntime(
+            selection,
+            own_units=own_units(configuration),
+            engine_listed=address is not None,
+            places=SystemdPlaces(cgroup=cgroup),
+            settings_for=settings_for,
+        )
+
+
+def own_units(configuration: Configuration) -> tuple[str, ...]:
+    """Units of this machine without which evictd is deaf. [design, law 9]
+
+    The broker's, where it is here and not started by evictd, whose own unit it is in then.
+    """
+    if is_owned(configuration.broker):
+        return ()
+    host = urlsplit(configuration.broker or "").hostname or ""
+    here = host.partition(".")[0] == gethostname().partition(".")[0].lower()
+    return BROKERS if here or is_loopback(configuration.broker) else ()
 
 
 def own_names(configuration: Configuration) -> tuple[str, ...]:

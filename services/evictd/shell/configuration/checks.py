@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from evictd.core.admission.objects import declared_problems
-from evictd.shell.configuration import budgets, cautions, responders
+from evictd.shell.configuration import budgets, cautions, responders, units
 from evictd.shell.configuration.defaults import OWNED, over
 from evictd.shell.configuration.lines import (
     bytes_of,
@@ -79,6 +79,7 @@ def _errors(configuration: Configuration) -> Iterator[Note]:
     yield from _sources(configuration.sources)
     yield from budgets.problems(configuration)
     yield from responders.problems(configuration)
+    yield from reclaims.problems(configuration)
     for base, settings in _scopes(configuration):
         for path, text in _node(settings):
             yield given_at(configuration, base, path), text
@@ -96,6 +97,7 @@ def _errors(configuration: Configuration) -> Iterator[Note]:
 def _warnings(configuration: Configuration) -> Iterator[Note]:
     yield from cautions.of_default_lines(configuration)
     yield from budgets.cautions(configuration)
+    yield from reclaims.cautions(configuration)
     for base, settings in _scopes(configuration):
         for path, text in cautions.of_node(settings):
             yield given_at(configuration, base, path), text
@@ -127,6 +129,7 @@ def _sources(sources: Sources) -> Iterator[Note]:
     if not 0 < sources.minimum_interval_seconds <= sources.interval_seconds:
         text = "must be greater than 0 and not above intervalSeconds"
         yield ("sources", "minimumIntervalSeconds"), text
+    yield from units.problems(sources.runtimes.systemd)
     for path, text in _leaves(("sources",), msgspec.to_builtins(sources)):
         if path[-1] in PATHS and not text.startswith("/"):
             yield path, f"{text!r} is no absolute path"
