@@ -52,7 +52,11 @@ class EvictionRequest(Struct, frozen=True, kw_only=True, rename="camel", omit_de
 
 
 class RequestStatus(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The controller's answer to one request. `uid` and time are minted at first sight."""
+    """The controller's answer to one request. `uid` and time are minted at first sight.
+
+    `final_time`: since when nothing comes of it any more unless its spec changes, so that its
+    requester may clear it; absent while something may.
+    """
 
     uid: str
     generation: int
@@ -60,6 +64,7 @@ class RequestStatus(Struct, frozen=True, kw_only=True, rename="camel"):
     observed_generation: int = 0
     conditions: tuple[Condition, ...] = ()
     eviction: ObjectReference | None = None
+    final_time: Timestamp | None = None
     epoch: int = 0
     rev: int = 0
 

@@ -3,6 +3,8 @@
 import pytest
 from tests.services.controller.bench import DEFAULT, DRAIN, OTHER, WEB, Bench, drained, web
 
+from evictd.core.protocol.policy import SUCCESS_KEPT_SECONDS
+
 pytestmark = pytest.mark.looptime
 
 
@@ -113,6 +115,53 @@ async def test_a_finished_eviction_is_collected_after_a_delay_with_its_reports(
     await bench.after(2)
     assert [topic for topic in bench.router.retained if "/evictions/" in topic] == []
     assert bench.worker.cases == {}
+
+
+async def test_what_has_succeeded_is_collected_after_a_day_although_its_request_is_never_cleared(
+    bench: Bench,
+) -> None:
+    """The status stays, says since when it is final, and lets nothing begin anew."""
+    await bench.begin()
+    await bench.request()
+    pending = bench.status()
+    assert pending is not None
+    assert pending.final_time is None
+    await bench.report(completionTime=bench.time(), targetGone=True)
+    final = bench.status()
+    assert final is not None
+    assert final.final_time == next(
+        item.last_transition_time for item in final.conditions if item.type == "TargetEvicted"
+    )
+    await bench.after(SUCCESS_KEPT_SECONDS - 60)
+    assert bench.names() == ["pod-1-web"]
+    await bench.after(120)
+    assert [topic for topic in bench.router.retained if "/evictions/" in topic] == []
+    assert bench.status() == final
+    assert bench.answer() == ("False", "Succeeded")
+    told = bench.reasons()
+    await bench.kill()
+    await bench.start()
+    await bench.observe(web())
+    await bench.after(60)
+    assert bench.names() == []
+    assert bench.reasons() == told
+    status = bench.status()
+    assert status is not None
+    assert (status.uid, status.final_time) == (final.uid, final.final_time)
+
+
+async def test_another_spec_of_a_final_request_is_not_final(bench: Bench) -> None:
+    await bench.begin()
+    await bench.observe(web(critical=True))
+    await bench.request()
+    status = bench.status()
+    assert status is not None
+    assert status.final_time is not None
+    await bench.observe(web())
+    await bench.request(gracePeriodSeconds=60)
+    status = bench.status()
+    assert status is not None
+    assert status.final_time is None
 
 
 async def test_a_wish_is_announced_once_it_is_one(bench: Bench) -> None:

@@ -1,21 +1,29 @@
-"""Which Evictions go: nobody's wish any more, or one too many. [eviction-request-api 5.8]"""
+"""Which Evictions go: nobody's wish any more, one too many, or done long ago.
+
+A request is its requester's to clear. One that nobody clears keeps its final status alone.
+[eviction-request-api 5.8]
+"""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from msgspec import structs
 
 from evictd.core.moments import Now
+from evictd.core.protocol.acceptance import settled
 from evictd.core.protocol.case import Case, stamp
-from evictd.core.protocol.conditions import eviction_finished
+from evictd.core.protocol.conditions import eviction_finished, holds, transition_time
 from evictd.core.protocol.inputs import ControllerRules
 from evictd.core.protocol.policy import Policy
 from evictd.core.protocol.relevance import natural
+from evictd.core.protocol.vocabulary import ConditionType
 from evictd_schemas import Eviction
+
+_EVICTED = ConditionType.TARGET_EVICTED
 
 
 def collected(rules: ControllerRules, case: Case, now: Now) -> Case:
-    """The case without the Evictions whose last owner went long enough ago."""
+    """The case without the Evictions whose last owner, or whose target, went long enough ago."""
     policy = rules.policy
     orphans = {item.metadata.uid for item in case.evictions if _orphaned(policy, case, item)}
     marks = case.orphaned
@@ -26,6 +34,7 @@ def collected(rules: ControllerRules, case: Case, now: Now) -> Case:
     delay = timedelta(seconds=policy.collection_seconds)
     going = {uid for uid, time in marks.moments.items() if now.utc >= time + delay}
     going.update(_surplus(policy, case))
+    going.update(uid for uid, time in expiries(policy, case) if now.utc >= time)
     for uid in going:
         marks = marks.clear(uid)
     if not going and marks == case.orphaned:
@@ -35,6 +44,19 @@ def collected(rules: ControllerRules, case: Case, now: Now) -> Case:
     for uid in going:
         ended = ended.clear(uid)
     return structs.replace(case, evictions=kept, orphaned=marks, ended=ended)
+
+
+def expiries(policy: Policy, case: Case) -> Iterator[tuple[str, datetime]]:
+    """When an Eviction that has evicted its target goes at latest, by its uid.
+
+    None does while a request of the target has not had its answer.
+    """
+    if policy.success_kept_seconds is None or not all(map(settled, case.requests)):
+        return
+    kept = timedelta(seconds=policy.success_kept_seconds)
+    for item in case.evictions:
+        if holds(item.status.conditions, _EVICTED):
+            yield item.metadata.uid, transition_time(item.status.conditions, _EVICTED) + kept
 
 
 def _orphaned(policy: Policy, case: Case, eviction: Eviction) -> bool:

@@ -13,6 +13,7 @@ from evictd.core.moments import Now
 from evictd.core.protocol import facts
 from evictd.core.protocol.case import Case, of_kind, running, taking_part, wanted_by
 from evictd.core.protocol.chain import active_entry
+from evictd.core.protocol.collection import expiries
 from evictd.core.protocol.conditions import cause_of, transition_time
 from evictd.core.protocol.inputs import ControllerRules
 from evictd.core.protocol.policy import Policy
@@ -137,6 +138,7 @@ def _moments(rules: ControllerRules, case: Case, now: Now) -> Iterator[datetime]
                 yield pause_end(rules.policy, last)
     for orphaned in case.orphaned.moments.values():
         yield orphaned + timedelta(seconds=rules.policy.collection_seconds)
+    yield from (time for _, time in expiries(rules.policy, case))
 
 
 def _running_moments(

@@ -14,6 +14,9 @@ COLLECTION_SECONDS = 60.0
 """A finished Eviction outlives its last request by this, so that subscribers see the end."""
 FINISHED_KEPT_MAX = 5
 """Finished Evictions kept for one target while its requests stand; older ones are collected."""
+SUCCESS_KEPT_SECONDS = 86_400.0
+"""An Eviction that has evicted its target is kept for a day, also where nobody clears the requests
+that it answered: only requesters may."""
 REPORT_PAUSE_SECONDS = 20.0
 """Mere signs of life of one responder are published no oftener. [eviction-request-api 8]"""
 
@@ -45,6 +48,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     collection_seconds: float = 0.0
     collects_running: bool = True
     finished_kept_max: int | None = None
+    success_kept_seconds: float | None = None
     report_pause_seconds: float = 0.0
 
 
@@ -65,6 +69,7 @@ EVICTD = Policy(
     collection_seconds=COLLECTION_SECONDS,
     collects_running=False,
     finished_kept_max=FINISHED_KEPT_MAX,
+    success_kept_seconds=SUCCESS_KEPT_SECONDS,
     report_pause_seconds=REPORT_PAUSE_SECONDS,
 )
 """This controller. [contract 3]"""

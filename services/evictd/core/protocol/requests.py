@@ -29,6 +29,7 @@ from evictd.core.protocol.conditions import (
     conclude,
     copied,
     failure,
+    request_finished,
 )
 from evictd.core.protocol.inputs import ControllerRules
 from evictd.core.protocol.labels import owner_reference
@@ -145,15 +146,17 @@ def _shown(case: Case, held: Held, last: Eviction | None, now: Now) -> Case:
     merged: Conditions = held.status.conditions
     for kind in ConditionType:
         merged, _ = copied(merged, source, kind, stamp(now))
-    return _with_status(case, held, merged, last)
+    return _with_status(case, held, merged, last, now)
 
 
 def _answered(case: Case, held: Held, verdict: Verdict, last: Eviction | None, now: Now) -> Case:
     merged, _ = conclude(held.status.conditions, verdict, stamp(now))
-    return _with_status(case, held, merged, last)
+    return _with_status(case, held, merged, last, now)
 
 
-def _with_status(case: Case, held: Held, merged: Conditions, last: Eviction | None) -> Case:
+def _with_status(
+    case: Case, held: Held, merged: Conditions, last: Eviction | None, now: Now
+) -> Case:
     reference = None
     if last is not None:
         metadata = last.metadata
@@ -165,5 +168,6 @@ def _with_status(case: Case, held: Held, merged: Conditions, last: Eviction | No
         conditions=merged,
         observed_generation=held.status.generation,
         eviction=reference,
+        final_time=stamp(now) if request_finished(merged) else None,
     )
     return with_held(case, structs.replace(held, status=status))
