@@ -9,15 +9,25 @@ guess.
 from msgspec import Struct, field
 
 
+STOPPING = "stopping"
+"""Podman's word for a container whose grace runs."""
+
+
 class ContainerState(Struct, frozen=True, kw_only=True, rename="pascal"):
     """`started_at` as the engine writes it: it names the life."""
 
-    running: bool = False
+    status: str = ""
+    said_running: bool = field(default=False, name="Running")
     paused: bool = False
     restarting: bool = False
     pid: int = 0
     exit_code: int = 0
     started_at: str = ""
+
+    @property
+    def running(self) -> bool:
+        """Whether it lives. Podman denies that from its stop signal on, until it has ended."""
+        return self.said_running or self.status == STOPPING
 
 
 class ContainerSettings(Struct, frozen=True, kw_only=True, rename="pascal"):

@@ -14,7 +14,7 @@ from evictd.core.wording import name_text
 from evictd.runtimes import hierarchies
 from evictd.runtimes.docker import cgroups, naming, ownership, pods
 from evictd.runtimes.docker.engine import Engine
-from evictd.runtimes.docker.inspection import Information, Inspected, Summary
+from evictd.runtimes.docker.inspection import STOPPING, Information, Inspected, Summary
 from evictd.runtimes.docker.naming import Name
 from evictd.runtimes.docker.ownership import Parts
 from evictd.runtimes.docker.reclaiming import Reclaiming
@@ -291,7 +291,7 @@ class DockerRuntime:
 
 
 def _may_run(summary: Summary) -> bool:
-    return summary.state in ("running", "paused", "restarting", "")
+    return summary.state in ("running", "paused", "restarting", STOPPING, "")
 
 
 def _name_problem(name: Name) -> str | None:
