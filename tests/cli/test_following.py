@@ -7,7 +7,9 @@ import pytest
 from tests.cli.bus import DRAIN, EVICTED, NODE, NOW, REFERENCE, Stage, condition, failed
 
 from evictd.cli.following import Asked, Follower, progress_text
-from evictd.cli.request import CLEARED_SECONDS, clear_former
+from evictd.cli.reading import TimedOutError
+from evictd.cli.request import CLEARED_SECONDS, clear_former, follow
+from evictd.cli.tables import Output
 from evictd_schemas import topics
 
 PENDING = (condition("Failed", "False"), condition("TargetEvicted", "False"))
@@ -36,6 +38,30 @@ async def ended(*answer: dict[str, Any], dry_run: bool = False) -> tuple[str, in
     end = follower.end()
     await follower.close()
     return None if end is None else (end.text, end.exit_code, end.final)
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(("seconds", "told"), [(1.9, 0), (2.1, 1), (31.0, 1), (33.0, 2)])
+async def test_that_nobody_answers_is_told_only_after_a_moment(
+    seconds: float, told: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage = Stage()
+    follower = Follower(stage.mirror, asked())
+    with pytest.raises(TimedOutError):
+        await follow(stage.mirror, asked(), follower, seconds, Output.TABLE)
+    await follower.close()
+    assert capsys.readouterr().err.count("no controller has answered yet") == told
+
+
+@pytest.mark.looptime
+async def test_an_answer_is_told_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    stage = Stage()
+    follower = Follower(stage.mirror, asked())
+    stage.answer(*PENDING)
+    with pytest.raises(TimedOutError):
+        await follow(stage.mirror, asked(), follower, 0.1, Output.TABLE)
+    await follower.close()
+    assert capsys.readouterr().err == "no Eviction yet\n"
 
 
 async def test_gone_is_success_and_tells_how_long_it_took() -> None:

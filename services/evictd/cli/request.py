@@ -31,8 +31,8 @@ from evictd_schemas import (
 
 DOMAIN, KEY = REQUESTER = ("evictd.io", "cli")
 ANSWER_SECONDS = 2.0
-"""For the controller's first word, where nobody waits for the end: what is refused at once is told
-at once."""
+"""For the controller's first word: what is refused at once is told at once, and that nobody answers
+only after this."""
 CLEARED_SECONDS = 5.0
 """For the end of a former request of the same name."""
 REMIND_SECONDS = 30.0
@@ -215,8 +215,8 @@ async def follow(
     """Tell each change until the end. Raises `TimedOutError`."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + (float("inf") if patience_seconds is None else patience_seconds)
-    told: object = None
-    told_again = loop.time()
+    told: object = standing(None, None)  # which is told only if it stays so
+    told_again = loop.time() + ANSWER_SECONDS
     while (end := follower.end()) is None:
         now_standing = standing(asked.status(mirror), asked.eviction(mirror))
         if now_standing != told or loop.time() >= told_again:
