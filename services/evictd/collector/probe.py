@@ -52,6 +52,12 @@ class Probe(Generic[T]):
         self._late = False
         self._done = anyio.Event()
 
+    @property
+    def waiting_seconds(self) -> float:
+        """How long the read that runs now has been running; 0 where none runs."""
+        begun = self._begun
+        return 0.0 if begun is None else self._clock.now().boot_seconds - begun.boot_seconds
+
     def start(self, tasks: TaskGroup) -> None:
         """Begin to read, unless a read still runs or an answer waits to be used."""
         if self._begun is None and not self.unseen:
@@ -72,8 +78,7 @@ class Probe(Generic[T]):
         """
         if self._begun is not None:
             self._late = True
-            waited = self._clock.now().boot_seconds - self._begun.boot_seconds
-            if waited > self._deadline_seconds and self.failure is None:
+            if self.waiting_seconds > self._deadline_seconds and self.failure is None:
                 self._fail(f"no answer within {self._deadline_seconds:g} s")
         fresh, self.unseen = self.unseen, False
         return fresh and self.failure is None

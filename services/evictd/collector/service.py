@@ -150,6 +150,10 @@ class Collector:
             "stall trigger": float(self._stalls.armed),
         }
 
+    def troubles(self) -> Sequence[str]:
+        """Sources that fail or do not answer now."""
+        return self.sight.troubles()
+
     async def _turn(self, tasks: TaskGroup) -> None:
         """Look now, unless the last look was too short a time ago: then as soon as may be."""
         now_seconds = self._outside.clock.now().boot_seconds

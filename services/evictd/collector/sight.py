@@ -43,6 +43,9 @@ STORAGE_DEADLINE_SECONDS = 300.0
 PATIENCE_SECONDS = 0.1
 """How long a look waits for its sources; kernel files and a healthy engine take less."""
 
+SILENT_SECONDS = 2.0
+"""A source that has been asked for so long is told as silent, long before its deadline."""
+
 T = TypeVar("T")
 Signals = dict[str, SignalReading]
 
@@ -150,10 +153,27 @@ class Sight:
         )
 
     def figures(self) -> dict[str, float]:
-        """For each source how long it took last, in seconds, and how often it has failed."""
-        probes = self._probes()
-        durations = {f"{probe.name} seconds": probe.duration_seconds for probe in probes}
-        return {**durations, **{f"{probe.name} failures": probe.failures for probe in probes}}
+        """For each source how long it took last and has been waited for now, in seconds.
+
+        And how often it has failed.
+        """
+        figures: dict[str, float] = {}
+        for probe in self._probes():
+            figures[f"{probe.name} seconds"] = round(probe.duration_seconds, 4)
+            figures[f"{probe.name} waiting"] = round(probe.waiting_seconds, 3)
+            figures[f"{probe.name} failures"] = probe.failures
+        return figures
+
+    def troubles(self) -> list[str]:
+        """Sources that fail, and those that have been waited for too long; counting may last."""
+        failing = [f"{name}: {reason}" for name, reason in self._failures().items()]
+        return failing + [
+            f"{probe.name} does not answer"
+            for probe in self._probes()
+            if probe is not self._storage
+            and probe.failure is None
+            and probe.waiting_seconds > SILENT_SECONDS
+        ]
 
     async def _read(self, tasks: TaskGroup, probes: Sequence[Probe[Any]]) -> None:
         for probe in probes:

@@ -28,6 +28,7 @@ from evictd.shell.causes import leaves
 from evictd.shell.clock import Clock, SystemClock
 from evictd.shell.epoch import Epoch, first_epoch
 from evictd.shell.garbage import search_less
+from evictd.shell.health import Health
 from evictd.shell.inbox import Inbox
 from evictd.shell.journal import Journal, MemoryJournal
 from evictd.shell.journal_sqlite import SqliteJournal
@@ -49,9 +50,6 @@ FIRST_LIST_SECONDS = 2.0
 So those who decide go on where they were. A broker that is not there delays no more than that.
 """
 
-BEHIND_SECONDS = 1.0
-"""A journal that is behind for longer is worth a sentence."""
-
 log = structlog.get_logger(__name__)
 
 
@@ -60,15 +58,6 @@ class Worker(Protocol):
 
     async def run(self) -> None:
         """Until the inbox is closed or the task is cancelled."""
-        ...
-
-
-@runtime_checkable
-class Measured(Protocol):
-    """A worker with figures of its own for the status."""
-
-    def figures(self) -> Mapping[str, float]:
-        """By name, in words."""
         ...
 
 
@@ -163,6 +152,13 @@ class _Life:
         self._presence = Presence(self._member(), self._epoch)
         self._link = self._make_link()
         self._workers = {post.role: post.build(self._outside(post)) for post in posts}
+        self._health = Health(
+            vitals=self._vitals,
+            journals=journals,
+            inboxes=self._inboxes,
+            workers=self._workers,
+            link=self._link,
+        )
         self._stop = asyncio.Event()
         self._epoch.on_raise(self._note_epoch)
         self._note_epoch()
@@ -225,8 +221,8 @@ class _Life:
         while True:
             alive = await self._vitals.beat()
             self._note_marks()
-            self._presence.lag = self._figures()
-            self._tell(self._problems())
+            self._presence.lag = self._health.figures()
+            self._tell(self._health.problems())
             if len(alive) == len(self._inboxes):
                 self._notifier.tell(WATCHDOG="1")
             else:
@@ -239,36 +235,6 @@ class _Life:
         self._notifier.tell(STATUS=message or "everything is well")
         if self._link is not None:
             self._link.restate()
-
-    def _problems(self) -> str:
-        """What is not as it should be, in one line for people."""
-        behind = [
-            f"the {role}'s journal is behind: {journal.problem or 'the disk is slow'}"
-            for role, journal in self._journals.items()
-            if journal.behind_seconds > BEHIND_SECONDS
-        ]
-        if self._link is not None and not self._link.connected.is_set():
-            behind.append("no connection to the broker")
-        elif self._link is not None and self._link.stalled:
-            behind.append("the broker does not answer")
-        return "; ".join(behind)
-
-    def _figures(self) -> dict[str, float]:
-        """How far behind, in seconds, and what was lost or waits."""
-        figures: dict[str, float] = {"loop": round(self._vitals.loop_lag_seconds, 3)}
-        for role, journal in self._journals.items():
-            figures[f"{role} journal"] = round(journal.behind_seconds, 3)
-        if self._link is not None:
-            figures["broker"] = round(self._link.answer_seconds, 3)
-            figures["waiting"] = len(self._link.outbox)
-            figures["events dropped"] = self._link.outbox.dropped
-            figures["oversized"] = self._link.outbox.oversized
-        for name, inbox in self._inboxes.items():
-            figures[f"{name} overflowed"] = inbox.overflowed
-        for role, worker in self._workers.items():
-            if isinstance(worker, Measured):
-                figures |= {f"{role} {name}": value for name, value in worker.figures().items()}
-        return figures
 
     def _member(self) -> Member:
         roles = tuple(post.role for post in self._posts)
