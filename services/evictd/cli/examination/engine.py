@@ -22,14 +22,12 @@ LIST_SECONDS = 5.0
 """A runtime's whole list; a person waits."""
 
 
-async def engine(configuration: Configuration, rules: Rules) -> EngineFacts:
-    """Where it is, who asks, and all that it says."""
+def reached(configuration: Configuration, rules: Rules) -> EngineFacts:
+    """Where it is, and who asks; it is not asked yet. Blocks."""
     docker = configuration.sources.runtimes.docker
     address = engine_address(configuration)
-    socket = None if address is not None and not address.startswith("unix:") else docker.socket
-    if address is not None and address.startswith("unix:"):
-        socket = urlsplit(address).path
-    facts = EngineFacts(
+    socket = docker.socket if address is None else _path(address)
+    return EngineFacts(
         address=address,
         wanted=docker.enabled is True,
         named="DOCKER_HOST" in os.environ,
@@ -37,7 +35,18 @@ async def engine(configuration: Configuration, rules: Rules) -> EngineFacts:
         user=_user(),
         acts=rules.mode is Mode.ACT,
     )
+
+
+async def answered(facts: EngineFacts) -> EngineFacts:
+    """The same with all that it says."""
+    address = facts.address
     return facts if address is None else structs.replace(facts, sight=await asked(address))
+
+
+def _path(address: str) -> str | None:
+    """Of a socket on this machine, None for an engine behind a network."""
+    parts = urlsplit(address)
+    return parts.path if parts.scheme == "unix" else None
 
 
 async def label_problems(configuration: Configuration) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from evictd.cli.examination import broker, clock, disks, engine, kernel, process
 from evictd.cli.examination.rules import Amounts
 from evictd.cli.machine import identity
 from evictd.shell.configuration import rules_of
+from evictd_schemas.configuration import Configuration
 
 LIVE = frozenset({"init", "ready"})
 
@@ -60,13 +61,9 @@ def examined(file: Path | None, url: str | None, mosquitto: Path | None) -> Mach
     node, sources = this_node(configuration), configuration.sources
     proc, cgroup = Path(sources.proc_path), Path(sources.cgroup_path)
     every = processes.processes(proc)
-    found, problems, reached = asyncio.run(
-        _asked(
-            rules.Known(loaded=known.loaded, source=known.source),
-            node,
-            separate=processes.separate(every),
-        )
-    )
+    before = engine.reached(configuration, rules_of(configuration, node))
+    separate = processes.separate(every)
+    found, problems, reached = asyncio.run(_asked(configuration, before, separate=separate))
     information = found.sight.information
     guarded = tuple(processes.guarded(every, proc, cgroup))
     return Machine(
@@ -91,12 +88,11 @@ def examined(file: Path | None, url: str | None, mosquitto: Path | None) -> Mach
 
 
 async def _asked(
-    known: rules.Known, node: str, *, separate: bool
+    configuration: Configuration, before: EngineFacts, *, separate: bool
 ) -> tuple[EngineFacts, tuple[str, ...], BrokerFacts]:
     """Both sockets at once: each may be slow for a reason of its own."""
-    configuration = known.loaded.configuration
     return await asyncio.gather(
-        engine.engine(configuration, rules_of(configuration, node)),
+        engine.answered(before),
         engine.label_problems(configuration),
         broker.broker(configuration, separate=separate),
     )
