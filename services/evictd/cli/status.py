@@ -19,13 +19,11 @@ from evictd.client import Mirror
 from evictd.core.decision import Judged, Plan
 from evictd.core.decision.candidates import Verdict
 from evictd.core.decision.explanation import Situation, explained
-from evictd.core.decision.readiness import RELIEVED
 from evictd.core.errors import PeerError
 from evictd.core.moments import Now
-from evictd.core.orders import Restore
+from evictd.core.orders import Restore, comes_back
 from evictd.core.protocol.chain import active
 from evictd.core.rules import Mode
-from evictd.core.signals.names import resource_of
 from evictd.core.wording import name_text
 from evictd.shell.configuration import rules_of
 from evictd_schemas import RankedPod, Stopped, topics
@@ -132,7 +130,7 @@ def return_text(stopped: Stopped, now: datetime) -> str:
 
     Evictd starts only what it stopped for a shortage that a start does not bring back at once.
     """
-    by_itself = resource_of(stopped.signal or "") in RELIEVED and stopped.restore == Restore.AUTO
+    by_itself = comes_back(stopped.signal) and stopped.restore == Restore.AUTO
     if not by_itself:
         return "when somebody starts it"
     if stopped.next_try_time is not None and stopped.next_try_time > now:

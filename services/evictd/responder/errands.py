@@ -3,7 +3,6 @@
 An order is level-triggered: the newest of a name counts, and one that was answered is left alone.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import anyio
@@ -11,15 +10,15 @@ from anyio.abc import TaskGroup
 
 from evictd.core.duty import errand
 from evictd.core.orders import OrderKind
+from evictd.core.wording import name_text
 from evictd.responder.hands import Hands
+from evictd.responder.holding import EVERYTHING, HoldFile
+from evictd.responder.reclaiming import Reclaiming
 from evictd.responder.restoring import Restoring
-from evictd.runtimes import Reclaimer, Runtime
 from evictd.shell.publisher import Publisher
 from evictd.shell.supervise import Outside
-from evictd_schemas import Moment, Order, OrderStatus, StepOutcome, topics
+from evictd_schemas import Moment, Order, OrderStatus, topics
 
-STEP_SECONDS = 60.0
-"""For one step when the order has no deadline: images are deleted at tens of megabytes a second."""
 ORDERS_MAX = 100
 """Orders at once; the evictor places one at a time."""
 
@@ -35,13 +34,15 @@ class Errands:
         self,
         outside: Outside[Any, Any, Any],
         publisher: Publisher,
-        runtimes: Sequence[Runtime],
         hands: Hands,
+        reclaiming: Reclaiming,
+        hold_file: HoldFile,
     ) -> None:
         self._outside = outside
         self._publisher = publisher
-        self._runtimes = tuple(runtimes)
+        self._reclaiming = reclaiming
         self.restoring = Restoring(outside, publisher, hands, self.moment)
+        self._hold_file = hold_file
         self._scopes: dict[str, tuple[str, anyio.CancelScope]] = {}
         self.boot_id: str | None = None
 
@@ -66,7 +67,7 @@ class Errands:
         why = "this node is not served" if rules is None else errand.refusal(rules, order)
         if why is None and len(self._scopes) >= ORDERS_MAX:
             why = f"{ORDERS_MAX} orders are running"
-        if why is not None:
+        if why is not None and (rules is None or not errand.rehearsed(order)):
             self._publisher.publish(topic, errand.refused(order, why, self.moment()))
             return
         scope = anyio.CancelScope()
@@ -78,29 +79,32 @@ class Errands:
     ) -> None:
         self._publisher.publish(topic, errand.running(order))
         with scope:
-            if order.kind == OrderKind.RESTORE and order.target is not None:
-                status = await self.restoring.carry_out(order, order.target)
-            else:
-                outcomes = [await self._step(step, order) for step in order.steps]
-                status = errand.finished(order, outcomes, self.moment())
-            self._publisher.publish(topic, status)
+            self._publisher.publish(topic, await self._outcome(order))
         if self._scopes.get(name, ("", None))[1] is scope:
             del self._scopes[name]
 
-    async def _step(self, step: str, order: Order) -> StepOutcome:
-        """By the first runtime that can; a step that fails says so and the next one follows."""
-        able = (
-            runtime
-            for runtime in self._runtimes
-            if isinstance(runtime, Reclaimer) and step in runtime.reclaim_steps
-        )
-        runtime = next(able, None)
-        if runtime is None:
-            return errand.unsupported(step, [runtime.name for runtime in self._runtimes])
-        seconds = order.deadline_seconds or STEP_SECONDS
-        with anyio.move_on_after(seconds):
-            return await runtime.reclaim(step)
-        return StepOutcome(step=step, error=f"not done in {seconds:g} s")
+    async def _outcome(self, order: Order) -> OrderStatus:
+        if errand.rehearsed(order):
+            steps = await self._reclaiming.rehearse(order)
+            return errand.refused(order, "the order is a dry run", self.moment(), steps)
+        target = order.target
+        if order.kind == OrderKind.FORGET and target is not None:
+            return self.restoring.forget(order, target)
+        if (why := await self._held(order)) is not None:
+            return errand.refused(order, why, self.moment())
+        if order.kind == OrderKind.RESTORE and target is not None:
+            return await self.restoring.carry_out(order, target)
+        return errand.finished(order, await self._reclaiming.carry_out(order), self.moment())
+
+    async def _held(self, order: Order) -> str | None:
+        """A start waits for every hold.
+
+        What is given back spares somebody a stop, so that only a hold of the very hard ones too
+        keeps it from being done.
+        """
+        if order.kind == OrderKind.RESTORE and order.target is not None:
+            return await self._hold_file.keeps(name_text(order.target), hard=False)
+        return await self._hold_file.keeps(EVERYTHING, hard=True)
 
     def moment(self) -> Moment:
         """Now, as the newest observation counts time."""

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from evictd.core.duty import Neighbours, StartOutcome, StartResult, StopOutcome, StopResult
 from evictd.core.errors import EvictdError
-from evictd.runtimes import Listing, Runtime
+from evictd.runtimes import Keeper, Listing, Runtime
 from evictd_schemas import Pod, PodReference, PodStatistics
 
 LOOK_SECONDS = 10.0
@@ -120,6 +120,15 @@ class Hands:
             outcomes.append(outcome)
         nothing = StartOutcome(result=StartResult.NOT_FOUND, why="no runtime has it")
         return min(outcomes, key=lambda outcome: START_WEIGHTS[outcome.result], default=nothing)
+
+    async def keeps(self, pod: PodReference, runtime_id: str) -> bool | None:
+        """Whether what was stopped is still there to be started; None where nobody can tell."""
+        for runtime in self._runtimes:
+            if isinstance(runtime, Keeper):
+                answer = await runtime.keeps(pod.namespace, pod.name, runtime_id)
+                if answer is not None:
+                    return answer
+        return None
 
     async def _listing(self, runtime: Runtime) -> Listing:
         """What it lists; a runtime that fails lists nothing, and that is said once."""

@@ -6,6 +6,7 @@ for a soft one. It serves its home node only. [contract 2] [design, law 7]
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -36,10 +37,14 @@ from evictd.core.effects import Stop, Tick
 from evictd.core.moments import Now
 from evictd.core.pods import reference
 from evictd.core.problems import Problem
-from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
+from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, RequestType
+from evictd.core.wording import name_text
 from evictd.responder.errands import Errands
 from evictd.responder.hands import Hands
+from evictd.responder.holding import HoldFile
+from evictd.responder.reclaiming import Reclaiming
 from evictd.responder.restoring import START_SECONDS
+from evictd.responder.room import Disks
 from evictd.runtimes import Runtime
 from evictd.shell.bus import Delivery, Listing
 from evictd.shell.publisher import Publisher
@@ -62,12 +67,22 @@ class DefaultResponder:
 
     role = Role.RESPONDER
 
-    def __init__(self, outside: Outside[Duty, Given, Effect], runtimes: Sequence[Runtime]) -> None:
+    def __init__(
+        self,
+        outside: Outside[Duty, Given, Effect],
+        runtimes: Sequence[Runtime],
+        hold_file: Path | None = None,
+        disks: Disks | None = None,
+    ) -> None:
         self._outside = outside
         self.publisher = Publisher(outside.bus, outside.epoch, self, outside.inbox.wake_at)
         self.reception = Reception(Role.RESPONDER, self.publisher, outside.clock, _problems)
         self.hands = Hands(runtimes)
-        self.errands = Errands(outside, self.publisher, runtimes, self.hands)
+        self._hold_file = HoldFile(hold_file, outside.run_blocking, outside.clock)
+        self.reclaiming = Reclaiming(runtimes, disks or Disks({}), self._down)
+        self.errands = Errands(
+            outside, self.publisher, self.hands, self.reclaiming, self._hold_file
+        )
         self.duties: dict[str, Duty] = {}
         """State of each Eviction, for whoever shows it."""
         self.refused = 0
@@ -112,6 +127,7 @@ class DefaultResponder:
             self._follow(row.key, row.state or Duty())
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
+            tasks.start_soon(self.reclaiming.attend)
             self._outside.bus.attach(self)
             try:
                 await drive(self._step, Duty(), self._outside, self._perform, self.duties)
@@ -174,7 +190,7 @@ class DefaultResponder:
             }
             self.errands.boot_id = observation.boot_id
             if not opened.listed:
-                self.errands.restoring.observe(observation)
+                self.errands.restoring.observe(observation, self._tasks)
 
     def _receive_order(self, opened: Opened) -> None:
         name, order = opened.place.names["name"], opened.message
@@ -230,6 +246,13 @@ class DefaultResponder:
         )
         return structs.replace(neighbours, away=(*self._going.values(), *down))
 
+    def _down(self) -> frozenset[str] | None:
+        """Runtime ids of what evictd has stopped, None before the bus has told."""
+        if not self._told:
+            return None
+        records = self.publisher.published.values()
+        return frozenset(one.runtime_id for one in records if isinstance(one, Stopped))
+
     async def _perform(self, key: str, effect: Effect) -> None:
         match effect:
             case Stop():
@@ -251,7 +274,7 @@ class DefaultResponder:
             return
         running.append(deadline)
         try:
-            outcome = await self._stopped(effect)
+            outcome = await self._stopped(key, effect)
         finally:
             running.remove(deadline)
             if not running:
@@ -259,8 +282,10 @@ class DefaultResponder:
         given = StopEnded(uid=uid, outcome=outcome)
         self._outside.inbox.feed(key, given, slot=(StopEnded, uid, outcome.result))
 
-    async def _stopped(self, effect: Stop) -> StopOutcome:
-        if (why := self._forbidden()) is not None:
+    async def _stopped(self, key: str, effect: Stop) -> StopOutcome:
+        """Mode and hold are looked at once more before the hands move."""
+        why = self._forbidden() or await self._held(key, effect)
+        if why is not None:
             return StopOutcome(result=StopResult.REFUSED, why=why)
         return await self.hands.stop(effect.pod, effect.grace_seconds)
 
@@ -283,6 +308,12 @@ class DefaultResponder:
         with anyio.move_on_after(START_SECONDS):
             return await self.hands.start(effect.pod, effect.runtime_id)
         return StartOutcome(result=StartResult.FAILED, why=f"not started in {START_SECONDS:g} s")
+
+    async def _held(self, key: str, effect: Stop) -> str | None:
+        duty = self.duties.get(key)
+        eviction = None if duty is None else duty.eviction
+        hard = eviction is not None and eviction.status.type == RequestType.HARD
+        return await self._hold_file.keeps(name_text(effect.pod), hard=hard)
 
     def _forbidden(self) -> str | None:
         """The mode, once more before the hands move."""

@@ -7,6 +7,8 @@ bus, of pressure or of Evictions.
 from evictd.runtimes.interface import (
     Change,
     ChangeKind,
+    GoOn,
+    Keeper,
     Listing,
     Reclaimer,
     Runtime,
@@ -18,7 +20,9 @@ from evictd.runtimes.interface import (
 __all__ = [
     "Change",
     "ChangeKind",
+    "GoOn",
     "Listing",
+    "Keeper",
     "Reclaimer",
     "Runtime",
     "Whereabouts",

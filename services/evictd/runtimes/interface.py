@@ -5,9 +5,9 @@ to. A runtime decides nothing about pressure: it only refuses, last, what must n
 [design, law 9]
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 from uuid import UUID, uuid5
 
 from msgspec import Struct
@@ -121,17 +121,49 @@ class Runtime(Protocol):
         ...
 
 
+GoOn: TypeAlias = Callable[[], Awaitable[bool]]
+"""Asked before each piece of a step: False when it is enough."""
+
+
 @runtime_checkable
 class Reclaimer(Protocol):
-    """What a runtime may be able to do besides: give space back without touching any workload."""
+    """What a runtime may be able to do besides: give space back without touching any workload.
+
+    `stopped` are the runtime ids of what is down because of evictd, None where that is not known.
+    """
 
     @property
     def reclaim_steps(self) -> frozenset[str]:
-        """The steps it knows, by the names that orders use."""
+        """The steps it knows and its owner has not switched off, by the names that orders use."""
         ...
 
-    async def reclaim(self, step: str) -> StepOutcome:
-        """Take one of its steps. A failure is in the outcome and never raised."""
+    async def reclaim(
+        self, step: str, *, stopped: Collection[str] | None, go_on: GoOn
+    ) -> StepOutcome:
+        """Take one of its steps. A failure is in the outcome and never raised.
+
+        The outcome has the runtime's own figures; what came back is measured by whoever asks.
+        """
+        ...
+
+    async def rehearse(self, step: str, *, stopped: Collection[str] | None) -> StepOutcome:
+        """What it would take now, in its own figures; takes nothing, and never raises."""
+        ...
+
+    async def attend(self) -> None:
+        """Keep up what its steps have to know beforehand, for as long as this is awaited."""
+        ...
+
+
+@runtime_checkable
+class Keeper(Protocol):
+    """What a runtime may be able to do besides: tell what can still be started."""
+
+    async def keeps(self, namespace: str, name: str, runtime_id: str) -> bool | None:
+        """Whether `start` would find it, or something that runs in its place.
+
+        None: it is none of this runtime's, or the runtime cannot tell now. Never raises.
+        """
         ...
 
 

@@ -13,23 +13,18 @@ from evictd.core.decision.inputs import Judged
 from evictd.core.decision.returns import Absent, Returns
 from evictd.core.holds import hold_on, until_text
 from evictd.core.moments import Now
-from evictd.core.orders import Restore
+from evictd.core.orders import Restore, comes_back
 from evictd.core.pods import active
 from evictd.core.signals.amounts import rounded_text
 from evictd.core.signals.names import (
     ALLOCATABLE_MEMORY_AVAILABLE,
     MEMORY_AVAILABLE,
     PID_AVAILABLE,
-    Resource,
     condition_of,
-    resource_of,
 )
 from evictd.core.wording import name_text
 from evictd_schemas import Pod, Pressure, Stopped, ThresholdStatus, Wish
 
-RELIEVED = frozenset({Resource.MEMORY, Resource.PIDS})
-"""A stop for these gives back what it took. One for disk only ended a growth: starting the writer
-again would go on where it ended."""
 ROOM_MARGIN = 0.1
 """What must stay above each line, as a share of the line, beside the workload's last usage: a
 start needs more than what runs."""
@@ -126,7 +121,7 @@ def _unasked(look: Look, name: str, absent: Absent) -> Iterator[str]:
     stopped = absent.stopped
     if stopped.restore != Restore.AUTO:
         yield f"it waits for a person (restore: {stopped.restore})"
-    if resource_of(stopped.signal or "") not in RELIEVED:
+    if not comes_back(stopped.signal):
         yield "it waits for a person: its start would not leave things better"
     kind = condition_of(stopped.signal or "")
     if not any(

@@ -73,6 +73,8 @@ def answered(rules: Rules, returns: Returns, status: OrderStatus | None, now: No
         return returns, (_retraction(rules),)
     if status.order_uid != returning.order.uid or not over(status):
         return returns, ()
+    if status.state == OrderState.REFUSED:  # nothing was tried
+        return _ended(rules, returns, now)
     if status.state != OrderState.FINISHED:
         return _ended(rules, _failed(returns, returning.name, now), now)
     returns, told = _returned(rules, returns, returning.name, now)

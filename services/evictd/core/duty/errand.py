@@ -4,11 +4,14 @@
 """
 
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 
 from msgspec import structs
 
+from evictd.core.back_off import back_off_seconds
 from evictd.core.duty.outcomes import StartOutcome, StartResult
 from evictd.core.duty.response import forbidden
+from evictd.core.moments import whole_second
 from evictd.core.orders import OrderKind, OrderState, Restore
 from evictd.core.pods import active
 from evictd.core.rules import Rules
@@ -40,9 +43,16 @@ def refusal(rules: Rules, order: Order) -> str | None:
     """
     if order.kind not in set(OrderKind):
         return f"{order.kind[:80]!r} is none of {', '.join(OrderKind)}"
-    if order.kind == OrderKind.RESTORE and order.target is None:
-        return "it does not say whom to restore"
+    if order.kind != OrderKind.RECLAIM and order.target is None:
+        return f"it does not say whom to {order.kind.lower()}"
+    if order.kind == OrderKind.FORGET:
+        return None  # no workload is touched by it, so that the mode does not matter
     return forbidden(rules) or ("the order is a dry run" if order.dry_run else None)
+
+
+def rehearsed(order: Order) -> bool:
+    """Whether it asks only what would be taken, which is answered in every mode."""
+    return order.kind == OrderKind.RECLAIM and order.dry_run
 
 
 def running(order: Order) -> OrderStatus:
@@ -50,9 +60,15 @@ def running(order: Order) -> OrderStatus:
     return OrderStatus(order_uid=order.uid, state=OrderState.RUNNING)
 
 
-def refused(order: Order, why: str, at: Moment) -> OrderStatus:
-    """It is over before it began."""
-    return OrderStatus(order_uid=order.uid, state=OrderState.REFUSED, finished=at, message=why)
+def refused(order: Order, why: str, at: Moment, steps: Sequence[StepOutcome] = ()) -> OrderStatus:
+    """It is over before it began; `steps`: what it would have taken."""
+    return OrderStatus(
+        order_uid=order.uid,
+        state=OrderState.REFUSED,
+        steps=tuple(steps),
+        finished=at,
+        message=why,
+    )
 
 
 def finished(order: Order, steps: Sequence[StepOutcome], at: Moment) -> OrderStatus:
@@ -89,7 +105,11 @@ def restored(
         return status, None
     if outcome.result is StartResult.REFUSED:
         return status, structs.replace(record, restore=Restore.MANUAL)
-    return status, structs.replace(record, attempts=record.attempts + 1)
+    attempts = record.attempts + 1
+    next_try_time = at.time + timedelta(seconds=back_off_seconds(attempts))
+    return status, structs.replace(
+        record, attempts=attempts, next_try_time=whole_second(next_try_time)
+    )
 
 
 def runs_again(record: Stopped, namespace: str, name: str, pods: Iterable[Pod]) -> bool:

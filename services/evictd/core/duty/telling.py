@@ -17,6 +17,7 @@ from evictd.core.duty.outcomes import StopOutcome, StopResult
 from evictd.core.duty.state import Duty, Effect, Phase
 from evictd.core.effects import Publish, Retract
 from evictd.core.moments import Now, whole_second
+from evictd.core.orders import Restore, comes_back
 from evictd.core.protocol.naming import report_topic
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
 from evictd.core.rules import Rules
@@ -100,7 +101,7 @@ def record(rules: Rules, duty: Duty, now: Now, *, attempts: int = 0) -> tuple[Ef
         time=whole_second(now.utc),
         signal=signal_of(duty),
         eviction=duty.eviction.metadata.name,
-        restore=pod.restore,
+        restore=_restore(pod.restore, signal_of(duty)),
         last_usage=None if memory is None else memory.working_set_bytes,
         depends_on=pod.depends_on,
         labels=pod.labels,
@@ -108,6 +109,11 @@ def record(rules: Rules, duty: Duty, now: Now, *, attempts: int = 0) -> tuple[Ef
     )
     topic = topics.STOPPED.at(rules.node, namespace=pod.namespace, name=pod.name)
     return (Publish(topic=topic, message=down),)
+
+
+def _restore(wanted: str, signal: str | None) -> str:
+    """By itself only what left room; a full disk and others' wishes are for people to decide."""
+    return Restore.MANUAL if wanted == Restore.AUTO and not comes_back(signal) else wanted
 
 
 def retracted(rules: Rules, duty: Duty) -> tuple[Effect, ...]:
