@@ -12,7 +12,7 @@ from evictd.core.effects import Emit, Keep, Tick, WakeAt
 from evictd.core.moments import Now
 from evictd.core.protocol.advance import advance
 from evictd.core.protocol.case import Case, dry
-from evictd.core.protocol.conditions import eviction_finished
+from evictd.core.protocol.conditions import eviction_finished, request_finished
 from evictd.core.protocol.inputs import (
     ControllerRules,
     Given,
@@ -286,6 +286,8 @@ class Target_(RuleBasedStateMachine):
         for held in self.case.requests:
             assert len(held.status.conditions) == 2
             assert held.status.observed_generation == held.status.generation
+            final = request_finished(held.status.conditions)
+            assert final == (held.status.final_time is not None)
 
     def teardown(self) -> None:
         """Nobody says anything any more: what runs now ends by its own deadlines."""
