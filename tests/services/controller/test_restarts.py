@@ -1,6 +1,7 @@
 """The controller is killed, the journal or the broker's store is lost: nothing happens twice."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from tests.services.controller.bench import DEFAULT, DRAIN, OTHER, Bench, Fuse, drained, web
@@ -173,6 +174,46 @@ async def test_a_completion_reported_while_the_journal_was_lost_counts(bench: Be
     await bench.start()
     await bench.observe()
     assert bench.states() == {DRAIN: "Completed", DEFAULT: "Active"}
+
+
+@pytest.mark.parametrize("known", ["nothing", "chain"])
+async def test_a_journal_that_is_older_than_the_bus_leads_to_the_same_end(
+    bench: Bench, known: str
+) -> None:
+    """As after a power cut: the last moments are missing in it, and the bus has them."""
+    await bench.begin()
+    await bench.observe(drained(startDeadlineSeconds=60))
+    older = MemoryJournal[Case, Any]()
+    await bench.request(type="SoftWithDeadline", deadlineSeconds=500)
+    if known == "chain":
+        older.kept = dict(bench.journal.kept)
+    await bench.report(DRAIN, completionTime=bench.time(), message="saved")
+    await bench.after(5)
+    await bench.report(message="stopping", pointOfNoReturn=True)
+    before, status = bench.eviction(), bench.status()
+    await bench.kill()
+    bench.journal = older
+    await bench.start()
+    after, answer = bench.eviction(), bench.status()
+    assert before is not None
+    assert after is not None
+    assert status is not None
+    assert answer is not None
+    assert answer.uid == status.uid
+    assert after.metadata == before.metadata
+    assert after.status.deadline_time == before.status.deadline_time
+    assert bench.states() == {DRAIN: "Completed", DEFAULT: "Active"}
+    assert after.status.responders[1].point_of_no_return
+    ends = [entry.deadline_time for entry in after.status.responders]
+    assert all(
+        new is None or old is None or new <= old
+        for new, old in zip(
+            ends, [entry.deadline_time for entry in before.status.responders], strict=True
+        )
+    )
+    await bench.report(completionTime=bench.time(), targetGone=True)
+    assert bench.reasons().count("Evicted") == 1
+    assert bench.answer() == ("False", "Succeeded")
 
 
 async def test_a_request_withdrawn_meanwhile_ends_with_an_authoritative_list(
