@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from evictd_schemas.observation import DeclaredResponder
+from evictd_schemas.reclaim import Reclaim
 from evictd_schemas.sources import Sources
 
 ModeName = Literal["observe", "dry-run", "act"]
@@ -239,6 +240,9 @@ class Configuration(NodeSettings, frozen=True, kw_only=True):
     sources: Sources = Sources()
     """What the collector reads. Default: this machine's `/proc`, `/sys/fs/cgroup` and the engine's
     socket where there is one."""
+    reclaim: Reclaim = Reclaim()
+    """What may be given back on this machine before a workload is stopped for disk or inodes,
+    besides dangling images and build cache of over a day. Default: nothing."""
     workloads: dict[str, Workload] = {}
     """Pattern of `namespace/name`, or of the name alone, to settings; the first that matches holds.
     Default: none, labels decide."""

@@ -239,12 +239,17 @@ class TestDockerRuntime(RuntimeContract):
         unused = (await bench.docker("commit", "--message=unused", web)).strip()
         mark = f"--label=com.docker.compose.project={bench.project}"
         await bench.docker("create", "--network=none", mark, used, "true")
-        outcome = await bench.runtime.reclaim("danglingImages")
+
+        async def go_on() -> bool:
+            return True
+
+        outcome = await bench.runtime.reclaim("danglingImages", stopped=frozenset(), go_on=go_on)
         assert outcome.error is None
         left = (await bench.docker("images", "--all", "--quiet", "--no-trunc")).split()
         assert used in left
         assert unused not in left
-        assert (await bench.runtime.reclaim("buildCache")).error is None
+        cache = await bench.runtime.reclaim("buildCache", stopped=frozenset(), go_on=go_on)
+        assert cache.error is None
         await bench.clear()
         await bench.docker("rmi", used)
 

@@ -18,8 +18,10 @@ from evictd.core.effects import ControllerEffect
 from evictd.core.errors import HostError
 from evictd.core.protocol.case import Case
 from evictd.core.rules import Rules
+from evictd.core.signals.disks import places
 from evictd.evaluator.service import Evaluator
 from evictd.evictor.service import Evictor
+from evictd.responder.room import Disks
 from evictd.responder.service import DefaultResponder
 from evictd.runtimes import Runtime
 from evictd.shell import logs
@@ -98,7 +100,11 @@ class Assembly:
             ),
             Post(
                 role=Role.RESPONDER,
-                build=lambda outside: DefaultResponder(outside, found),
+                build=lambda outside: DefaultResponder(
+                    outside,
+                    found,
+                    disks=Disks(places(sources.file_systems), outside.run_blocking),
+                ),
                 state=Duty,
                 effects=Effect,
                 home_only=True,

@@ -12,6 +12,7 @@ from evictd.runtimes.cgroup import CgroupRuntime
 from evictd.runtimes.cgroup.runtime import Places as CgroupPlaces
 from evictd.runtimes.docker import DockerRuntime, Engine
 from evictd.runtimes.docker.runtime import Places as DockerPlaces
+from evictd.runtimes.reclaims import reclaims_of
 from evictd.runtimes.systemd import Places as SystemdPlaces
 from evictd.runtimes.systemd import Selection, SystemdRuntime
 from evictd.runtimes.systemd.never import BROKERS
@@ -33,6 +34,7 @@ def runtimes(configuration: Configuration) -> Iterator[Runtime]:
             own_names=own_names(configuration),
             places=places,
             settings_for=settings_for,
+            reclaims=reclaims_of(configuration),
         )
     if (parent := sources.runtimes.cgroup.parent) is not None:
         yield CgroupRuntime(

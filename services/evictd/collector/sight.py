@@ -29,6 +29,7 @@ from evictd.collector.sources.storage import Occupied
 from evictd.collector.sources.workloads import Measured
 from evictd.core.errors import PeerError
 from evictd.core.moments import Now
+from evictd.core.signals import disks
 from evictd.runtimes import Listing, Runtime, Workload
 from evictd.runtimes.hierarchies import Hierarchies, locate
 from evictd.shell.blocking import RunBlocking
@@ -79,7 +80,7 @@ class Sight:
         self._proc = Path(sources.proc_path)
         self._held: dict[str, tuple[Workload, ...]] = {}
         self._devices: dict[str, str] = {}
-        self._places = filesystems.places(sources.file_systems)
+        self._places = disks.places(sources.file_systems)
         self._measured: tuple[Measured, ...] = ()
         self._gauges = self._gauge_probes()
         self._systems = self._system_probes()

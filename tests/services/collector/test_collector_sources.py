@@ -10,6 +10,7 @@ from msgspec import structs
 
 from evictd.collector.sources import filesystems, kills, pids, pressure, storage, workloads
 from evictd.core.errors import HostError
+from evictd.core.signals import disks
 from evictd.runtimes import Whereabouts, Workload
 from evictd.runtimes.hierarchies import locate
 from evictd_schemas.sources import FileSystemSources
@@ -132,8 +133,8 @@ def test_a_layout_that_is_not_known_yet_says_so() -> None:
 
 
 def test_images_are_on_nodefs_and_layers_with_the_images_unless_said_otherwise() -> None:
-    assert set(filesystems.places(FileSystemSources()).values()) == {"/"}
-    places = filesystems.places(FileSystemSources(imagefs="/images"))
+    assert set(disks.places(FileSystemSources()).values()) == {"/"}
+    places = disks.places(FileSystemSources(imagefs="/images"))
     assert (places["nodefs"], places["containerfs"]) == ("/", "/images")
 
 

@@ -13,12 +13,8 @@ from msgspec import Struct
 
 from evictd.collector.sources import files
 from evictd.core.errors import HostError
+from evictd.core.signals.disks import CONTAINERFS, IMAGEFS, NODEFS
 from evictd_schemas import Layout, SignalReading
-from evictd_schemas.sources import FileSystemSources
-
-NODEFS = "nodefs"
-IMAGEFS = "imagefs"
-CONTAINERFS = "containerfs"
 
 
 class FileSystem(Struct, frozen=True, kw_only=True):
@@ -29,16 +25,6 @@ class FileSystem(Struct, frozen=True, kw_only=True):
     capacity_bytes: int
     inodes_free: int
     inodes: int
-
-
-def places(settings: FileSystemSources) -> dict[str, str]:
-    """Name to folder: images are on nodefs and layers with the images unless said otherwise."""
-    imagefs = settings.imagefs or settings.nodefs
-    return {
-        NODEFS: settings.nodefs,
-        IMAGEFS: imagefs,
-        CONTAINERFS: settings.containerfs or imagefs,
-    }
 
 
 def read(folder: str, proc: Path) -> FileSystem:

@@ -9,13 +9,16 @@
 - `engine`: the engine's socket, every call bounded
 - `stopping`: ending one
 - `starting`: bringing one back
-- `reclaiming`: giving space back
+- `reclaiming`: giving space back, by the steps `pruning`, `unused_images`, `dead_containers` and
+  `long_logs`, each a `sweep`; `image_uses` remembers what was used when
 - `runtime`: the `Runtime`
 
 The endpoints used are: GET /version, /info, /containers/json, /containers/{id}/json,
 /images/{id}/json, /events; POST /containers/{id}/stop, for Podman
 /containers/{id}/kill besides, /containers/{id}/start, and /images/prune and /build/prune when
-reclaiming. The statistics call is never made.
+reclaiming. A step
+of `reclaim:` that is switched on, or a dry run, asks GET /images/json and /system/df, and DELETEs
+/images/{name} and /containers/{id}. The statistics call is never made.
 """
 
 from evictd.runtimes.docker.engine import Engine

@@ -16,8 +16,11 @@ import msgspec
 
 from evictd.core.errors import PeerError
 from evictd.runtimes.docker.inspection import (
+    CacheRecord,
+    DiskUsage,
     EngineEvent,
     Image,
+    ImageSummary,
     Information,
     Inspected,
     Pruned,
@@ -39,7 +42,12 @@ PRUNE_SECONDS = 120.0
 """Deleting thousands of layers on a slow card; whoever ordered it has a deadline of its own."""
 BUILD_CACHE_AGE = "24h"
 """What was used within a day belongs to work that goes on."""
-SUMMARY_KEYS = ("Id", "Names", "Labels", "State")
+REMOVE_SECONDS = 60.0
+"""Of one image or container: its files, on a slow card."""
+CACHE_SECONDS = 20.0
+"""For the list of the build cache, which is asked in dry runs only; an old engine counts everything
+that it has for it."""
+SUMMARY_KEYS = ("Id", "Names", "Labels", "State", "ImageID", "HostConfig")
 
 T = TypeVar("T")
 M = TypeVar("M")
@@ -117,26 +125,84 @@ class Engine:
             f"start of container {container_id[:12]}", START_SECONDS, container.start
         )
 
-    async def prune_dangling_images(self) -> int:
-        """Delete images without a name that nothing uses, not even a stopped container.
+    async def images(self) -> tuple[ImageSummary, ...]:
+        """All images, those too that others are built on."""
 
-        The bytes given back.
+        async def ask() -> Any:
+            return await self._connected().images.list(all="1", digests="1")
+
+        return await self._ask("images", LIST_SECONDS, tuple[ImageSummary, ...], ask)
+
+    async def dangling_images(self) -> tuple[ImageSummary, ...]:
+        """Images without a name."""
+
+        async def ask() -> Any:
+            return await self._connected().images.list(filters={"dangling": ["true"]})
+
+        return await self._ask("dangling images", LIST_SECONDS, tuple[ImageSummary, ...], ask)
+
+    async def build_cache(self) -> tuple[CacheRecord, ...]:
+        """What builds have left and nothing uses."""
+
+        async def ask() -> Any:
+            return await self._connected()._query_json(  # noqa: SLF001 - has no other way to it
+                "system/df", params={"type": "build-cache"}
+            )
+
+        usage = await self._ask("build cache", CACHE_SECONDS, DiskUsage, ask)
+        return tuple(record for record in usage.build_cache or () if not record.in_use)
+
+    async def remove_image(self, name: str) -> bool:
+        """Take a name off an image, and the image away with its last one.
+
+        False when it is in use, or gone.
         """
+
+        async def ask() -> None:
+            await self._connected().images.delete(name)
+
+        return await self._done(f"removal of image {name}", ask)
+
+    async def remove_container(self, container_id: str) -> bool:
+        """Remove one that has ended, without its volumes. False when it runs, or is gone."""
+        container = self._connected().containers.container(container_id)
+
+        async def ask() -> None:
+            await container.delete(timeout=None)
+
+        return await self._done(f"removal of container {container_id[:12]}", ask)
+
+    async def layer_bytes(self, container_id: str) -> int:
+        """What a container has written, as the engine counts it; 0 where that takes too long."""
+        container = self._connected().containers.container(container_id)
+
+        async def ask() -> Any:
+            return await container.show(size="1")
+
+        what = f"size of container {container_id[:12]}"
+        try:
+            found = await self._ask(what, LIST_SECONDS, Inspected, ask)
+        except PeerError:
+            return 0
+        return found.size_rw or 0
+
+    async def prune_dangling_images(self) -> Pruned:
+        """Delete images without a name that nothing uses, not even a stopped container."""
 
         async def ask() -> Any:
             return await self._connected().images.prune(filters={"dangling": ["true"]})
 
-        return (await self._ask("image prune", PRUNE_SECONDS, Pruned, ask)).space_reclaimed
+        return await self._ask("image prune", PRUNE_SECONDS, Pruned, ask)
 
-    async def prune_build_cache(self) -> int:
-        """Delete what builds have left and none has used for a day; the bytes given back."""
+    async def prune_build_cache(self) -> Pruned:
+        """Delete what builds have left and none has used for a day."""
 
         async def ask() -> Any:
             return await self._connected().images.prune_builds(
                 all_builds=True, filters={"until": [BUILD_CACHE_AGE]}
             )
 
-        return (await self._ask("build prune", PRUNE_SECONDS, Pruned, ask)).space_reclaimed
+        return await self._ask("build prune", PRUNE_SECONDS, Pruned, ask)
 
     async def events(self, since_nanoseconds: int | None) -> AsyncIterator[EngineEvent]:
         """Events of containers from a moment on, or from now, until the stream ends or fails."""
@@ -172,6 +238,17 @@ class Engine:
     def _new(self) -> aiodocker.Docker:
         timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS)
         return aiodocker.Docker(url=self.address, timeout=timeout)
+
+    async def _done(self, what: str, ask: Callable[[], Awaitable[None]]) -> bool:
+        """False when the engine says that it must not be, or that there is nothing."""
+        try:
+            await self._bounded(what, REMOVE_SECONDS, ask)
+        except PeerError as error:
+            cause = error.__cause__
+            if isinstance(cause, aiodocker.DockerError) and cause.status in (404, 409):
+                return False
+            raise
+        return True
 
     async def _ask_for(
         self, what: str, seconds: float, kind: type[M], ask: Callable[[], Awaitable[Any]]

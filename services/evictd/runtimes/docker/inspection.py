@@ -6,15 +6,32 @@ Podman leaves out much; older engines leave out some. What is absent is None or 
 guess.
 """
 
+import re
+from datetime import UTC, datetime
+
 from msgspec import Struct, field
+
+NANOSECONDS = re.compile(r"(\.\d{6})\d+")
+"""Digits of a moment beyond what `datetime` holds."""
 
 
 STOPPING = "stopping"
 """Podman's word for a container whose grace runs."""
 
 
+class Health(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """Its own check: `starting`, `healthy` or `unhealthy`; empty where it has none."""
+
+    status: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing speaks against it."""
+        return self.status in ("healthy", "none", "")
+
+
 class ContainerState(Struct, frozen=True, kw_only=True, rename="pascal"):
-    """`started_at` as the engine writes it: it names the life."""
+    """`started_at` as the engine writes it: it names the life. `finished_at` of the last one."""
 
     status: str = ""
     said_running: bool = field(default=False, name="Running")
@@ -23,6 +40,19 @@ class ContainerState(Struct, frozen=True, kw_only=True, rename="pascal"):
     pid: int = 0
     exit_code: int = 0
     started_at: str = ""
+    finished_at: str = ""
+    health: Health | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it works, as far as the engine knows."""
+        settled = not (self.paused or self.restarting)
+        return settled and (self.health is None or self.health.is_good)
+
+    @property
+    def has_never_run(self) -> bool:
+        """Whether it was made and not started yet."""
+        return self.status in ("created", "configured") or self.started_at.startswith("0001-")
 
     @property
     def running(self) -> bool:
@@ -39,6 +69,12 @@ class ContainerSettings(Struct, frozen=True, kw_only=True, rename="pascal"):
     stop_timeout: int | None = None
 
 
+class LogSettings(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """Who writes the container's log."""
+
+    type: str = ""
+
+
 class HostSettings(Struct, frozen=True, kw_only=True, rename="pascal"):
     """Resources in bytes and billionths of a core; 0 and absurdly large both say "no limit"."""
 
@@ -46,6 +82,7 @@ class HostSettings(Struct, frozen=True, kw_only=True, rename="pascal"):
     memory_reservation: int | None = None
     nano_cpus: int | None = None
     cgroup_parent: str | None = None
+    log_config: LogSettings | None = None
 
 
 class StorageDriver(Struct, frozen=True, kw_only=True, rename="pascal"):
@@ -55,9 +92,16 @@ class StorageDriver(Struct, frozen=True, kw_only=True, rename="pascal"):
 
 
 class Mount(Struct, frozen=True, kw_only=True, rename="pascal"):
-    """One mount; `source` on the machine."""
+    """One mount; `source` on the machine. A volume's has a name."""
 
     source: str = ""
+    type: str = ""
+    name: str = ""
+
+    @property
+    def is_volume(self) -> bool:
+        """Whether the engine keeps it."""
+        return self.type == "volume"
 
 
 class Inspected(Struct, frozen=True, kw_only=True, rename="pascal"):
@@ -73,10 +117,23 @@ class Inspected(Struct, frozen=True, kw_only=True, rename="pascal"):
     graph_driver: StorageDriver | None = None
     mounts: tuple[Mount, ...] | None = None
 
+    size_rw: int | None = None
+
     @property
     def labels(self) -> dict[str, str]:
         """Its labels, those inherited from the image included."""
         return self.config.labels or {}
+
+    @property
+    def volumes(self) -> tuple[Mount, ...]:
+        """What it has mounted of the engine's own."""
+        return tuple(mount for mount in self.mounts or () if mount.is_volume)
+
+
+class NetworkSettings(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """As much of a container's settings as the list of all has."""
+
+    network_mode: str = ""
 
 
 class Summary(Struct, frozen=True, kw_only=True, rename="pascal"):
@@ -86,6 +143,18 @@ class Summary(Struct, frozen=True, kw_only=True, rename="pascal"):
     names: tuple[str, ...] | None = None
     labels: dict[str, str] | None = None
     state: str = ""
+    image_id: str = field(default="", name="ImageID")
+    host_config: NetworkSettings | None = None
+
+    def shares_network_of(self, container: Inspected) -> bool:
+        """Whether it has no network of its own but that one's, named by id or by name."""
+        kind, _, other = (self.host_config or NetworkSettings()).network_mode.partition(":")
+        own_name = container.name.strip("/")
+        return (
+            kind == "container"
+            and bool(other)
+            and (container.id.startswith(other) or other.strip("/") == own_name)
+        )
 
 
 class ImageSettings(Struct, frozen=True, kw_only=True, rename="pascal"):
@@ -94,10 +163,42 @@ class ImageSettings(Struct, frozen=True, kw_only=True, rename="pascal"):
     labels: dict[str, str] | None = None
 
 
+class ImageMetadata(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """What the engine knows of an image that is not in it: when it was named here last."""
+
+    last_tag_time: str = ""
+
+
 class Image(Struct, frozen=True, kw_only=True, rename="pascal"):
     """GET /images/{id}/json."""
 
     config: ImageSettings | None = None
+    metadata: ImageMetadata | None = None
+
+
+class ImageSummary(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """One entry of GET /images/json. `size` with what it shares with others."""
+
+    id: str
+    parent_id: str = ""
+    repo_tags: tuple[str, ...] | None = None
+    repo_digests: tuple[str, ...] | None = None
+    size: int = 0
+
+
+class CacheRecord(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """One piece of build cache."""
+
+    id: str = field(default="", name="ID")
+    size: int = 0
+    in_use: bool = False
+    last_used_at: str | None = None
+
+
+class DiskUsage(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """GET /system/df, of which only the build cache is ever asked."""
+
+    build_cache: tuple[CacheRecord, ...] | None = None
 
 
 class Information(Struct, frozen=True, kw_only=True, rename="pascal"):
@@ -105,6 +206,7 @@ class Information(Struct, frozen=True, kw_only=True, rename="pascal"):
 
     cgroup_driver: str = "cgroupfs"
     memory_limit: bool = True
+    docker_root_dir: str = ""
 
 
 class Component(Struct, frozen=True, kw_only=True, rename="pascal"):
@@ -124,16 +226,36 @@ class Version(Struct, frozen=True, kw_only=True, rename="pascal"):
         return any(part.name.startswith("Podman") for part in self.components or ())
 
 
+class PrunedImage(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """One thing that was done to an image: a name taken off, or a layer deleted."""
+
+    deleted: str = ""
+
+
 class Pruned(Struct, frozen=True, kw_only=True, rename="pascal"):
     """POST /images/prune and /build/prune."""
 
     space_reclaimed: int = 0
+    images_deleted: tuple[PrunedImage, ...] | None = None
+    caches_deleted: tuple[str, ...] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What was deleted, as far as the engine tells it."""
+        images = tuple(image.deleted[:19] for image in self.images_deleted or () if image.deleted)
+        return images + (self.caches_deleted or ())
 
 
 class EventActor(Struct, frozen=True, kw_only=True, rename="pascal"):
     """Whom an event is about."""
 
     id: str = field(default="", name="ID")
+    attributes: dict[str, str] | None = None
+
+    @property
+    def image(self) -> str:
+        """The image of the container, as it was named when the container was made."""
+        return (self.attributes or {}).get("image", "")
 
 
 class EngineEvent(Struct, frozen=True, kw_only=True, rename="pascal"):
@@ -142,3 +264,14 @@ class EngineEvent(Struct, frozen=True, kw_only=True, rename="pascal"):
     action: str = ""
     actor: EventActor = EventActor()
     time_nano: int = field(default=0, name="timeNano")
+
+
+def time_of(text: str) -> datetime | None:
+    """A moment as an engine writes it, to nanoseconds; None for none and for what does not read."""
+    try:
+        found = datetime.fromisoformat(NANOSECONDS.sub(r"\1", text))
+    except ValueError:
+        return None
+    if found.year <= 1:  # how an engine says "never"
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

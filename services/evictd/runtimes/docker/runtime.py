@@ -1,6 +1,6 @@
 """The `Runtime` of an engine's containers."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -20,7 +20,8 @@ from evictd.runtimes.docker.ownership import Parts
 from evictd.runtimes.docker.reclaiming import Reclaiming
 from evictd.runtimes.docker.starting import Starting, named
 from evictd.runtimes.docker.stopping import Stopping
-from evictd.runtimes.interface import Change, ChangeKind, Listing, Workload
+from evictd.runtimes.interface import Change, ChangeKind, GoOn, Listing, Workload
+from evictd.runtimes.reclaims import Reclaims
 from evictd.runtimes.settings import SettingsFor, nothing_configured
 from evictd.shell.blocking import RunBlocking, in_thread
 from evictd_schemas import PodReference, StepOutcome
@@ -73,11 +74,14 @@ class DockerRuntime:
         own_names: Iterable[str] = (),
         places: Places | None = None,
         settings_for: SettingsFor = nothing_configured,
+        reclaims: Reclaims | None = None,
         run_blocking: RunBlocking = in_thread,
     ) -> None:
         self._engine = engine
         self._starting = Starting(engine)
-        self._reclaiming = Reclaiming(engine)
+        self._reclaiming = Reclaiming(
+            engine, reclaims or Reclaims(), self._untouchable, run_blocking
+        )
         self._own_names = frozenset(own_names) | _proxy_name(engine.address)
         self._places = places or Places()
         self._settings_for = settings_for
@@ -157,12 +161,22 @@ class DockerRuntime:
 
     @property
     def reclaim_steps(self) -> frozenset[str]:
-        """What the engine itself can give back without touching a container. [Reclaimer]"""
+        """What can be given back here without touching a workload. [Reclaimer]"""
         return frozenset(self._reclaiming.steps)
 
-    async def reclaim(self, step: str) -> StepOutcome:
+    async def reclaim(
+        self, step: str, *, stopped: Collection[str] | None, go_on: GoOn
+    ) -> StepOutcome:
         """Never a volume, an image in use or a container that runs. [Reclaimer] [design, law 9]"""
-        return await self._reclaiming.take(step)
+        return await self._reclaiming.take(step, stopped, go_on)
+
+    async def rehearse(self, step: str, *, stopped: Collection[str] | None) -> StepOutcome:
+        """What it would take. [Reclaimer]"""
+        return await self._reclaiming.rehearse(step, stopped)
+
+    async def attend(self) -> None:
+        """Follow what is used. [Reclaimer]"""
+        await self._reclaiming.attend()
 
     async def close(self) -> None:
         """Give back the engine's connections. [Runtime.close]"""
@@ -174,6 +188,11 @@ class DockerRuntime:
         if container_id is None:
             return await named(self._engine, Name(namespace=pod.namespace, name=pod.name))
         return await self._engine.inspect(container_id)
+
+    async def _untouchable(self, name: Name, container: Inspected) -> str | None:
+        """The same for one that has ended."""
+        pod = PodReference(namespace=name.namespace, name=name.name, uid=pods.uid(container))
+        return await self._refusal(pod, container)
 
     async def _refusal(self, pod: PodReference, container: Inspected) -> str | None:
         """Protected and managed by others, from the inspection of this moment."""

@@ -12,7 +12,7 @@ from evictd.shell.configuration.compile import (
     serves,
 )
 from evictd.shell.configuration.defaults import OWNED, SYSTEM_STATE, state_folder
-from evictd.shell.configuration.lines import bytes_of
+from evictd.shell.configuration.lines import bytes_of, seconds_of
 from evictd.shell.configuration.loader import Loaded, load, load_text, load_tree
 from evictd.shell.configuration.problems import ConfigurationError, KeyPath, Place, Problem
 from evictd.shell.configuration.reality import Line, cautions_here, lines_here
@@ -39,6 +39,7 @@ __all__ = [
     "rows",
     "rules_for",
     "rules_of",
+    "seconds_of",
     "served_patterns",
     "serves",
     "state_folder",

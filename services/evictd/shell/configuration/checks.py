@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from evictd.core.admission.objects import declared_problems
-from evictd.shell.configuration import budgets, cautions, responders, units
+from evictd.shell.configuration import budgets, cautions, reclaims, responders, units
 from evictd.shell.configuration.defaults import OWNED, over
 from evictd.shell.configuration.lines import (
     bytes_of,

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from evictd.core.orders import CHOSEN_RECLAIM_STEPS
 from evictd.core.rules import Candidates, Mode, Profile, Rules
 from evictd.shell.configuration import budgets
 from evictd.shell.configuration.defaults import (
@@ -89,10 +90,25 @@ def rules_of(configuration: Configuration, node: str) -> Rules:
         transition_seconds=_transition_seconds(settings),
         maximum_pod_grace_seconds=settings.eviction_max_pod_grace_period or 0,
         local_storage_capacity_isolation=settings.local_storage_capacity_isolation is not False,
-        reclaim_steps=profile_of(settings).reclaim_steps,
+        reclaim_steps=_reclaim_steps(configuration, settings),
         hard_requesters=settings.hard_requesters or (),
         budgets=budgets.compiled(configuration),
     )
+
+
+def _reclaim_steps(configuration: Configuration, settings: NodeSettings) -> tuple[str, ...] | None:
+    """The profile's, then those that are switched on."""
+    own = profile_of(settings).reclaim_steps
+    if own is None:
+        return None
+    given = configuration.reclaim
+    switches = (
+        given.unused_images.enabled,
+        given.dead_containers.enabled,
+        given.truncate_logs.enabled,
+    )
+    chosen = zip(CHOSEN_RECLAIM_STEPS, switches, strict=True)
+    return own + tuple(step for step, is_on in chosen if is_on)
 
 
 def _profile(settings: NodeSettings) -> Profile:
