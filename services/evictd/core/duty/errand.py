@@ -98,7 +98,7 @@ def restored(
     Nothing once it runs or was removed. What cannot be started by us is left to its owner.
     """
     if outcome.runs:
-        return finished(order, (), at), None
+        return structs.replace(finished(order, (), at), message=outcome.why), None
     state = OrderState.REFUSED if outcome.result is StartResult.REFUSED else OrderState.FAILED
     status = OrderStatus(order_uid=order.uid, state=state, finished=at, message=outcome.why)
     if outcome.result is StartResult.NOT_FOUND:

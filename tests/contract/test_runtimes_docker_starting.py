@@ -1,0 +1,173 @@
+"""Bringing containers back: whose successor is started, who has lost a network, what is kept."""
+
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+if (root := str(Path(__file__).parents[2])) not in sys.path:
+    sys.path.insert(0, root)
+
+from tests.contract.engine_double import RUNNING, EngineDouble
+
+from evictd.core.duty import StartResult
+from evictd.runtimes import Keeper
+from evictd.runtimes.docker import DockerRuntime, Engine, engine, runtime
+
+EXITED = {**RUNNING, "Running": False, "Status": "exited"}
+CREATED = {"Running": False, "Status": "created", "StartedAt": "0001-01-01T00:00:00Z"}
+COMPOSE = {
+    "com__docker__compose__project": "shop",
+    "com__docker__compose__service": "web",
+    "com__docker__compose__config__hash": "1",
+}
+GONE = "1" * 64
+
+
+@pytest.fixture
+async def double(tmp_path: Path) -> AsyncIterator[EngineDouble]:
+    double = EngineDouble(tmp_path / "docker.sock")
+    await double.open()
+    yield double
+    await double.close()
+
+
+@pytest.fixture
+async def docker(double: EngineDouble, tmp_path: Path) -> AsyncIterator[DockerRuntime]:
+    places = runtime.Places(cgroup=tmp_path, proc=tmp_path, own_process=tmp_path)
+    docker = DockerRuntime(Engine(double.address), places=places)
+    yield docker
+    await docker.close()
+
+
+def made(double: EngineDouble, state: dict[str, Any], **labels: str) -> str:
+    """One that was made in place of another."""
+    container = double.add("2", "shop-web-1")
+    clear = {
+        name.replace("__", ".").replace("config.hash", "config-hash"): value
+        for name, value in {**COMPOSE, **labels}.items()
+    }
+    double.listing[-1]["Labels"] = clear
+    double.inspections[container]["Config"]["Labels"] = clear
+    double.inspections[container]["State"] = dict(state)
+    return container
+
+
+def shares(double: EngineDouble, number: str, name: str, mode: str, **labels: str) -> str:
+    """A container without a network of its own."""
+    container = double.add(number, name, **labels)
+    double.listing[-1]["HostConfig"] = {"NetworkMode": mode}
+    return container
+
+
+def posts(double: EngineDouble) -> list[str]:
+    """What was done, in order, without the options."""
+    return [asked[5:].partition("?")[0] for asked in double.asked if asked.startswith("POST")]
+
+
+async def test_what_compose_made_anew_and_did_not_start_is_started_in_its_place(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """`up --force-recreate --no-start`: the same service, never started."""
+    new = made(double, CREATED)
+    assert await docker.keeps("shop", "web", GONE)
+    assert (await docker.start("shop", "web", GONE)).result is StartResult.STARTED
+    assert posts(double) == [f"containers/{new}/start"]
+
+
+@pytest.mark.parametrize(
+    ("state", "labels"),
+    [(EXITED, {}), (CREATED, {"com__docker__compose__oneoff": "True"})],
+    ids=["somebody ran it and ended it", "a one-off run"],
+)
+async def test_what_is_not_plainly_its_successor_is_left_alone(
+    double: EngineDouble, docker: DockerRuntime, state: dict[str, Any], labels: dict[str, str]
+) -> None:
+    made(double, state, **labels)
+    assert await docker.keeps("shop", "web", GONE) is False
+    assert (await docker.start("shop", "web", GONE)).result is StartResult.NOT_FOUND
+    assert posts(double) == []
+
+
+async def test_what_a_person_made_by_hand_under_its_name_is_left_alone(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    double.inspections[double.add("2", "web")]["State"] = dict(CREATED)
+    assert await docker.keeps("_", "web", GONE) is False
+    assert (await docker.start("_", "web", GONE)).result is StartResult.NOT_FOUND
+
+
+async def test_what_can_be_started_or_runs_in_its_place_is_kept(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """What was no container, and what nobody can be asked about, is not known to be gone."""
+    assert isinstance(docker, Keeper)
+    web = double.add("2", "web")
+    assert await docker.keeps("_", "web", GONE)
+    double.inspections[web]["State"] = dict(EXITED)
+    assert await docker.keeps("_", "web", web)
+    assert await docker.keeps("_", "web", "system.slice/web.service") is None
+    await double.close()
+    assert await docker.keeps("_", "web", GONE) is None
+
+
+async def test_who_shares_its_network_is_restarted_after_it_came_back(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """By id or by name; who is down, has a network of its own, or is protected is left alone."""
+    vpn = double.add("1", "vpn")
+    double.inspections[vpn]["State"] = dict(EXITED)
+    by_id = shares(double, "2", "torrent", f"container:{vpn}")
+    by_name = shares(double, "3", "tracker", "container:vpn")
+    shares(double, "4", "own", "bridge")
+    shares(double, "5", "other", f"container:{by_id}")
+    shares(double, "6", "down", f"container:{vpn}")
+    double.listing[-1]["State"] = "exited"
+    shares(double, "7", "kept", f"container:{vpn}", evictd__protect="true")
+    double.inspections["7" * 64]["Config"]["Labels"] = {"evictd.protect": "true"}
+    outcome = await docker.start("_", "vpn", vpn)
+    assert outcome.result is StartResult.STARTED
+    assert outcome.why == (
+        "_/kept shares its network and was not restarted: it is protected; "
+        "_/torrent, which shares its network, was restarted; "
+        "_/tracker, which shares its network, was restarted"
+    )
+    done = posts(double)
+    assert done[0] == f"containers/{vpn}/start"
+    for sharer in (by_id, by_name):
+        assert done.index(f"containers/{sharer}/stop") < done.index(f"containers/{sharer}/start")
+    assert len(done) == 5
+
+
+async def test_one_that_cannot_be_restarted_does_not_undo_the_start(
+    double: EngineDouble, docker: DockerRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "STOP_MARGIN_SECONDS", 0.2)
+    vpn = double.add("1", "vpn")
+    double.inspections[vpn]["State"] = dict(EXITED)
+    sharer = shares(double, "2", "torrent", f"container:{vpn}")
+    double.inspections[sharer]["Config"]["StopTimeout"] = 0
+    double.hanging.add(f"containers/{sharer}/stop")
+    outcome = await docker.start("_", "vpn", vpn)
+    assert outcome.result is StartResult.STARTED
+    assert "_/torrent shares its network and was not restarted: stop of" in outcome.why
+
+
+@pytest.mark.parametrize(
+    ("health", "ready"),
+    [
+        (None, True),
+        ({"Status": "none"}, True),
+        ({"Status": "healthy"}, True),
+        ({"Status": "starting"}, False),
+        ({"Status": "unhealthy"}, False),
+    ],
+)
+async def test_ready_is_what_its_health_check_says(
+    double: EngineDouble, docker: DockerRuntime, health: dict[str, Any] | None, ready: bool
+) -> None:
+    double.inspections[double.add("1", "web")]["State"] = {**RUNNING, "Health": health}
+    (found,) = (await docker.list()).workloads
+    assert found.pod.ready is ready
