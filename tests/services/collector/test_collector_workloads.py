@@ -81,6 +81,26 @@ async def test_an_engine_that_never_answers_fails_after_its_deadline(
     assert len(seen.times) >= 3
 
 
+async def test_an_engine_that_is_silent_is_named_soon_and_until_it_answers(
+    stage: Any, runtime: Any
+) -> None:
+    """In the worker's status, where a person looks first: sooner than it counts as failed."""
+    runtime.takes_seconds = 10**6
+    async with stage.running():
+        await asyncio.sleep(1)
+        assert stage.collector.troubles() == []
+        await asyncio.sleep(2)
+        assert stage.collector.troubles() == ["said does not answer"]
+        assert 2.5 < stage.collector.figures()["said waiting"] < 3.5
+        await asyncio.sleep(5)
+        assert stage.collector.troubles() == ["said: no answer within 5 s"]
+        runtime.takes_seconds = 0.5
+        await asyncio.sleep(20)
+        assert stage.collector.troubles() == []
+        assert stage.collector.figures()["said waiting"] == 0
+        assert stage.collector.figures()["said seconds"] == pytest.approx(0.5, abs=0.01)
+
+
 async def test_a_list_that_is_not_whole_is_handed_on_as_such(stage: Any, runtime: Any) -> None:
     runtime.complete = False
     runtime.problems = ("shop/web: unknown label evictd.protct",)

@@ -71,6 +71,8 @@ def socket_facts(path: Path) -> SocketFacts:
         group = grp.getgrgid(path.stat().st_gid).gr_name
     except KeyError:
         group = str(path.stat().st_gid)
+    except PermissionError:
+        return SocketFacts(path=str(path), exists=True)  # in a folder that is not for this user
     except OSError:
         return SocketFacts(path=str(path))
     usable = os.access(path, os.R_OK | os.W_OK)
