@@ -2,6 +2,9 @@
 
 import pytest
 
+from evictd.core.errors import InputError
+from evictd.responder import Responder
+from evictd.responder.author import nothing
 from evictd.shell.bus import Router
 from evictd.shell.bus.foreign import HEARD_BYTES_MAX, WAITING_MAX, Foreign
 
@@ -10,8 +13,21 @@ TOPIC = "plant/web/answer"
 
 @pytest.mark.parametrize("wanted", ["#", "+/x", "evictd/v1/#", "evictd", "$SYS/#"])
 def test_a_filter_that_takes_what_is_evictds_is_refused(wanted: str) -> None:
-    with pytest.raises(ValueError, match="takes topics of evictd"):
+    with pytest.raises(ValueError, match="cannot be heard: it takes topics that are evictd's"):
         Foreign(Router(), (wanted,))
+    with pytest.raises(InputError, match=r"responder 'acme\.io/x': hears"):
+        Responder(name="acme.io/x", respond=nothing, hears=(wanted,))
+
+
+@pytest.mark.parametrize("wanted", ["a/b+", "a/#/b", "a/b#", "a#"])
+def test_a_filter_that_mqtt_does_not_know_is_refused(wanted: str) -> None:
+    with pytest.raises(ValueError, match="stands for one whole level"):
+        Foreign(Router(), (wanted,))
+
+
+@pytest.mark.parametrize("wanted", ["a", "a/+/b", "a/#", "a/$b"])
+def test_any_other_filter_is_taken(wanted: str) -> None:
+    assert Foreign(Router(), (wanted,)).filters == (wanted,)
 
 
 @pytest.mark.parametrize("topic", ["evictd/v1/edge-7/pressure", "evictd", "$SYS/x"])

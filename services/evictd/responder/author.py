@@ -20,7 +20,7 @@ from typing import TypeAlias
 from evictd.core.admission.messages import registration_problems
 from evictd.core.errors import InputError
 from evictd.core.turn import Ending
-from evictd.shell.bus.foreign import Foreign, Heard
+from evictd.shell.bus.foreign import Foreign, Heard, filter_problem
 from evictd_schemas import Eviction, LabelSelector, PodReference, Reason, Registration
 
 HEARTBEAT_SECONDS = 180.0
@@ -162,6 +162,9 @@ class Responder:
         if problems:
             told = "; ".join(f"{problem.field}: {problem.reason}" for problem in problems)
             raise InputError(f"responder {self.name!r}: {told}")
+        for wanted in self.hears:
+            if (problem := filter_problem(wanted)) is not None:
+                raise InputError(f"responder {self.name!r}: hears {wanted!r}: {problem}")
 
     @property
     def pause_seconds(self) -> float:

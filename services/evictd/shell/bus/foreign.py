@@ -18,6 +18,18 @@ WAITING_MAX = 100
 """Messages that wait for one who listens; beyond it the oldest is dropped and counted."""
 
 
+def filter_problem(wanted: str) -> str | None:
+    """Why nothing can be heard by a filter, or None."""
+    *upper, last = wanted.split("/")
+    if not is_outside(wanted) or wanted.startswith(("+", "#")):
+        return "it takes topics that are evictd's or the broker's: begin with a word of another"
+    if any("#" in level for level in upper) or any(
+        len(level) > 1 and ("+" in level or "#" in level) for level in (*upper, last)
+    ):
+        return "+ stands for one whole level, and # for all that follow"
+    return None
+
+
 class Heard:
     """What was said on one topic since somebody began to listen."""
 
@@ -45,13 +57,13 @@ class Foreign:
     """A listener of the bus for topics that are not evictd's.
 
     `filters`: all that may be heard; fixed, because a broker sends its whole list again for each
-    new one. Raises `ValueError` for one that would take what is evictd's.
+    new one. Raises `ValueError` for one that has a `filter_problem`.
     """
 
     def __init__(self, bus: Bus, filters: Sequence[str]) -> None:
         for wanted in filters:
-            if not is_outside(wanted) or wanted.startswith(("+", "#")):
-                raise ValueError(f"{wanted!r} takes topics of evictd")
+            if (problem := filter_problem(wanted)) is not None:
+                raise ValueError(f"{wanted!r} cannot be heard: {problem}")
         self._bus = bus
         self._filters = tuple(filters)
         self._ears: dict[str, list[Heard]] = {}
