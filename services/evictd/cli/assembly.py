@@ -21,6 +21,7 @@ from evictd.core.rules import Rules
 from evictd.core.signals.disks import places
 from evictd.evaluator.service import Evaluator
 from evictd.evictor.service import Evictor
+from evictd.responder.holding import FILE_NAME as HOLD_FILE
 from evictd.responder.room import Disks
 from evictd.responder.service import DefaultResponder
 from evictd.runtimes import Runtime
@@ -103,6 +104,7 @@ class Assembly:
                 build=lambda outside: DefaultResponder(
                     outside,
                     found,
+                    hold_file=state_folder_of(self.configuration) / HOLD_FILE,
                     disks=Disks(places(sources.file_systems), outside.run_blocking),
                 ),
                 state=Duty,

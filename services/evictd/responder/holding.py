@@ -15,6 +15,8 @@ from evictd.shell.blocking import RunBlocking
 from evictd.shell.clock import Clock
 from evictd_schemas import Wish
 
+FILE_NAME = "hold"
+"""In the state folder."""
 READ_SECONDS = 0.5
 """A disk that does not give a small file by then must not hold up a stop."""
 FILE_BYTES_MAX = 65_536

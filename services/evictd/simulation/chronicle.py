@@ -3,6 +3,7 @@
 import msgspec
 from msgspec import Struct
 
+from evictd.core.orders import OrderKind
 from evictd.core.protocol.vocabulary import Intent
 from evictd.simulation.cast import name_of
 from evictd.simulation.joined import Joined
@@ -73,10 +74,11 @@ class Chronicle:
             self._happened.append(f"{event.data['reason']}: {event.data['message']}")
 
     def ordered(self, order: Order) -> None:
-        """Something is to be given back."""
+        """Something is to be given back, or somebody to come back or to be forgotten."""
         self._reclaim = order.steps
         if order.target is not None:
-            self._happened.append(f"{name_of(order.target)} is to come back")
+            what = "be forgotten" if order.kind == OrderKind.FORGET else "come back"
+            self._happened.append(f"{name_of(order.target)} is to {what}")
 
     def asked(self, pod: PodReference, request: EvictionRequest) -> None:
         """A pod is asked to go, or let off."""

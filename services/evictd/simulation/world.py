@@ -11,11 +11,14 @@ from uuid import NAMESPACE_OID, uuid5
 from msgspec import Struct
 
 from evictd.core.decision import Answered, Fallen, Ordered
+from evictd.core.decision.forgetting import ORDER_NAME as FORGET
 from evictd.core.decision.reclaim import ORDER_NAME as RECLAIM
 from evictd.core.decision.restore import ORDER_NAME as RESTORE
-from evictd.core.orders import OrderState
+from evictd.core.duty.ways import FREED_BY_RESTART
+from evictd.core.orders import OrderKind, OrderState
 from evictd.core.protocol.vocabulary import ConditionType, Intent
 from evictd.core.signals.names import Resource, resource_of
+from evictd.core.ways import ACTION, Way
 from evictd.simulation.cast import Cast, name_of
 from evictd.simulation.chronicle import Chronicle
 from evictd.simulation.joined import Joined, sent
@@ -50,6 +53,8 @@ class Stop(Struct, frozen=True, kw_only=True):
     signal: str | None
     due_seconds: float
     fails: bool
+    for_good: bool = False
+    """Restarting it has not helped."""
 
 
 class World:
@@ -111,17 +116,33 @@ class World:
                 self._chronicle.happened(f"{name_of(stop.pod)} does not go")
                 self._answer(stop.topic, "NoFurtherResponder")
             else:
-                stopped = self._stopped(stop)
-                self._cast.leave(stop.pod)
-                self._chronicle.happened(f"{name_of(stop.pod)} is gone")
-                self._answer(stop.topic, "PodDeleted", kind=ConditionType.TARGET_EVICTED)
-                self._fall(stop.pod, stopped)
+                self._end(stop)
+
+    def _end(self, stop: Stop) -> None:
+        """It has gone, and is down because of us unless it is to be restarted."""
+        stopped, restarts = self._stopped(stop), self._restarts(stop)
+        self._cast.leave(stop.pod)
+        self._chronicle.happened(f"{name_of(stop.pod)} is gone")
+        if restarts and self._cast.come_back(stop.pod):
+            self._chronicle.happened(f"{name_of(stop.pod)} is started again")
+            stopped = None
+        self._answer(stop.topic, "PodDeleted", kind=ConditionType.TARGET_EVICTED)
+        self._fall(stop.pod, stopped)
+
+    def _restarts(self, stop: Stop) -> bool:
+        """As the responder does it. [duty]"""
+        pod = self._cast.find_pod(stop.pod)
+        if pod is None or pod.action != Way.RESTART or stop.for_good:
+            return False
+        return resource_of(stop.signal or "") in FREED_BY_RESTART
 
     def order(self, order: Order, give_back: GiveBack, look: Callable[[], None]) -> None:
         """The responder will do what it is told, and the collector look again."""
         self._chronicle.ordered(order)
-        if order.target is not None:
-            target = order.target
+        target = order.target
+        if order.kind == OrderKind.FORGET and target is not None:
+            self._replies.append(lambda: self._forget(order, target))
+        elif target is not None:
             self._replies.append(lambda: self._start(order, target))
         elif not self.reclaim.silent:
             self._replies.append(lambda: self._reclaim(order, give_back, look))
@@ -152,6 +173,11 @@ class World:
         if began:
             self._fall(pod, None)
 
+    def _forget(self, order: Order, pod: PodReference) -> None:
+        """Its record goes, and it stays down."""
+        self._fall(pod, None)
+        self._report(order, FORGET, OrderState.FINISHED)
+
     def _report(
         self, order: Order, name: str, state: str, steps: tuple[StepOutcome, ...] = ()
     ) -> None:
@@ -175,6 +201,7 @@ class World:
             signal=None if spec.reason is None else spec.reason.signal,
             due_seconds=self._time.seconds + took,
             fails=form.stop_fails,
+            for_good=spec.reason is not None and ACTION in spec.reason.annotations,
         )
 
     def _stopped(self, stop: Stop) -> Stopped | None:
