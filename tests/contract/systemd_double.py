@@ -4,15 +4,19 @@ stands in for the real one, the units that it moves, and what the kernel keeps f
 import os
 import sys
 import uuid
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import partial, wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from anyio import to_thread
+from msgspec import structs
 
+from evictd.core.duty import StartOutcome, StopOutcome
+from evictd.runtimes import Change, Listing, Runtime, Workload
 from evictd.runtimes.settings import WorkloadSettings
 from evictd.runtimes.systemd import Manager, Places, Selection, Systemctl, SystemdRuntime
+from evictd_schemas import PodReference
 from evictd_schemas.sources import SystemdSource
 
 PROGRAM = Path(__file__).with_name("systemctl_program.py")
@@ -151,3 +155,36 @@ def runtime(
         ),
         settings_for=settings_for,
     )
+
+
+class Services(Runtime):
+    """The suite's short names are services."""
+
+    def __init__(self, inner: SystemdRuntime) -> None:
+        self._inner = inner
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    async def list(self) -> Listing:
+        found = await self._inner.list()
+        return structs.replace(found, workloads=tuple(map(_short, found.workloads)))
+
+    def watch(self) -> AsyncIterator[Change]:
+        return self._inner.watch()
+
+    async def stop(self, pod: PodReference, grace_seconds: int | None) -> StopOutcome:
+        whole = structs.replace(pod, name=f"{pod.name}.service")
+        return await self._inner.stop(whole, grace_seconds)
+
+    async def start(self, namespace: str, name: str, runtime_id: str) -> StartOutcome:
+        return await self._inner.start(namespace, f"{name}.service", runtime_id)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def _short(workload: Workload) -> Workload:
+    name = workload.pod.name.removesuffix(".service")
+    return structs.replace(workload, pod=structs.replace(workload.pod, name=name))

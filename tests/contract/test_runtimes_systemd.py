@@ -2,23 +2,20 @@
 listed, spared and brought back of them."""
 
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
 import pytest
-from msgspec import structs
 
 if (root := str(Path(__file__).parents[2])) not in sys.path:
     sys.path.insert(0, root)
 
 from tests.contract.runtime_contract import RuntimeContract, listed
-from tests.contract.systemd_double import EVERYTHING, SystemdDouble, chosen, runtime
+from tests.contract.systemd_double import EVERYTHING, Services, SystemdDouble, chosen, runtime
 
-from evictd.core.duty import StartOutcome, StartResult, StopOutcome, StopResult
+from evictd.core.duty import StartResult, StopOutcome, StopResult
 from evictd.core.errors import PeerError
-from evictd.runtimes import Change, Listing, Runtime, Workload
-from evictd.runtimes.systemd import SystemdRuntime, lives, pods
+from evictd.runtimes.systemd import lives, pods
 from evictd.runtimes.systemd import whole as wholes
 from evictd.runtimes.systemd.unit import Unit
 from evictd_schemas import PodReference
@@ -27,39 +24,6 @@ from evictd_schemas import PodReference
 @pytest.fixture
 def machine(tmp_path: Path) -> SystemdDouble:
     return SystemdDouble(tmp_path)
-
-
-class Services(Runtime):
-    """The suite's short names are services."""
-
-    def __init__(self, inner: SystemdRuntime) -> None:
-        self._inner = inner
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
-
-    async def list(self) -> Listing:
-        found = await self._inner.list()
-        return structs.replace(found, workloads=tuple(map(_short, found.workloads)))
-
-    def watch(self) -> AsyncIterator[Change]:
-        return self._inner.watch()
-
-    async def stop(self, pod: PodReference, grace_seconds: int | None) -> StopOutcome:
-        whole = structs.replace(pod, name=f"{pod.name}.service")
-        return await self._inner.stop(whole, grace_seconds)
-
-    async def start(self, namespace: str, name: str, runtime_id: str) -> StartOutcome:
-        return await self._inner.start(namespace, f"{name}.service", runtime_id)
-
-    async def close(self) -> None:
-        await self._inner.close()
-
-
-def _short(workload: Workload) -> Workload:
-    name = workload.pod.name.removesuffix(".service")
-    return structs.replace(workload, pod=structs.replace(workload.pod, name=name))
 
 
 class SystemdBench:
