@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 from msgspec import Struct
 
 from evictd.collector import composition, faults
+from evictd.collector.census import Census
 from evictd.collector.composition import Look
 from evictd.collector.probe import DEADLINE_SECONDS, Probe
 from evictd.collector.sources import (
@@ -37,10 +38,8 @@ from evictd.shell.clock import Clock
 from evictd_schemas import Layout, SignalReading
 from evictd_schemas.sources import Sources
 
-STORAGE_SECONDS = 60.0
-"""Between two counts of what workloads occupy on disk, as often as the kubelet does it."""
 STORAGE_DEADLINE_SECONDS = 300.0
-"""A count may take long: it walks through every writable layer."""
+"""A count may take long: it walks through writable layers, on whatever disk they are."""
 PATIENCE_SECONDS = 0.1
 """How long a look waits for its sources; kernel files and a healthy engine take less."""
 
@@ -96,7 +95,7 @@ class Sight:
             _nothing_waits,
             STORAGE_DEADLINE_SECONDS,
         )
-        self._storage_seconds: float | None = None
+        self._census = Census(sources.interval_seconds)
         self._usage: Probe[tuple[Measured, ...]] = self._probe("workload usage", self._measure)
 
     def hierarchies(self) -> Hierarchies:
@@ -125,6 +124,7 @@ class Sight:
         self._take_usage()
         if before - self._lives():
             await self._read_again(tasks)
+        signals = self._signals(now)
         occupied = self._take_storage(tasks, now)
         complete = complete and self._usage.failure is None
         pods, doubles = composition.unique(
@@ -132,7 +132,6 @@ class Sight:
         )
         refused = [look.problem for look in self._measured if look.problem is not None]
         self._kills.use()
-        signals = self._signals(now)
         return Seen(
             look=Look(
                 now=now,
@@ -234,18 +233,20 @@ class Sight:
             self._measured = self._usage.value
 
     def _take_storage(self, tasks: TaskGroup, now: Now) -> dict[str, Occupied]:
-        """The last count; a new one is begun when it is time and is not waited for."""
-        last = self._storage_seconds
-        listed = any(self._held.values())
-        if listed and (last is None or now.boot_seconds - last >= STORAGE_SECONDS):
-            self._storage_seconds = now.boot_seconds
-            self._storage.start(tasks)
+        """The last counts; new ones are begun when it is time and are not waited for."""
         self._storage.use()
+        systems = {
+            place: probe.value for place, probe in self._systems.items() if probe.value is not None
+        }
+        took_seconds = self._storage.duration_seconds
+        is_idle = any(self._held.values()) and not self._storage.waiting_seconds
+        if is_idle and self._census.due(now.boot_seconds, took_seconds, systems):
+            self._storage.start(tasks)
         return self._storage.value or {}
 
     def _occupied(self) -> dict[str, Occupied]:
         held = [workload for listed in self._held.values() for workload in listed]
-        return storage.measure(held, self._clock.now().utc)
+        return self._census.round(held, self._clock.now().utc)
 
     def _measure(self) -> tuple[Measured, ...]:
         held = [workload for listed in self._held.values() for workload in listed]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from evictd.collector.census import Census
 from evictd.collector.sources import filesystems, kills, pids, pressure, storage, workloads
 from evictd.core.errors import HostError
 from evictd.core.signals import disks
@@ -240,7 +241,8 @@ def test_a_layer_beyond_the_bound_has_no_figure(
     for number in range(3):
         (tmp_path / str(number)).touch()
     big = workload("big", writable_layer=str(tmp_path))
-    (occupied,) = storage.measure([big], TIME).values()
+    occupied = storage.measure(big, TIME)
+    assert occupied is not None
     assert occupied.layer is None
     assert "shop/big has over 2 entries" in (occupied.problem or "")
 
@@ -251,7 +253,7 @@ def test_a_log_counts_with_its_rotated_predecessors(
     for name in ("web-json.log", "web-json.log.1", "other.log"):
         (tmp_path / name).write_bytes(b"x" * 8192)
     web = workload("web", log_file=str(tmp_path / "web-json.log"))
-    pod = storage.with_storage(web.pod, storage.measure([web], TIME))
+    pod = storage.with_storage(web.pod, Census(10).round([web], TIME))
     assert pod.stats is not None
     assert pod.stats.containers[0].logs is not None
     assert pod.stats.containers[0].logs.inodes_used == 2
@@ -264,7 +266,7 @@ def test_places_that_this_view_does_not_have_are_no_figures(
 ) -> None:
     """A collector in a container does not see the engine's folders."""
     web = workload("web", writable_layer="/nowhere/a", log_file="/nowhere/b.log")
-    assert storage.with_storage(web.pod, storage.measure([web], TIME)) == web.pod
+    assert storage.with_storage(web.pod, Census(10).round([web], TIME)) == web.pod
 
 
 def test_a_workload_that_vanished_is_dropped_quietly(

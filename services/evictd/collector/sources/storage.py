@@ -5,7 +5,7 @@ the figures carry the time at which they were taken.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -30,14 +30,12 @@ class Occupied(Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
-def measure(workloads: Sequence[Workload], time: datetime) -> dict[str, Occupied]:
-    """Every workload that has a place on disk, by uid; blocks for long."""
-    places = ((workload, workload.whereabouts) for workload in workloads)
-    return {
-        workload.pod.uid: _occupied(workload, time)
-        for workload, where in places
-        if where.writable_layer is not None or where.log_file is not None
-    }
+def measure(workload: Workload, time: datetime) -> Occupied | None:
+    """What one workload occupies, None where it has no place on disk; blocks for long."""
+    where = workload.whereabouts
+    if where.writable_layer is None and where.log_file is None:
+        return None
+    return _occupied(workload, time)
 
 
 def tree(folder: Path, time: datetime) -> FileSystemStatistics | None:
