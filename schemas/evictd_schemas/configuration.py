@@ -141,18 +141,31 @@ class Requests(Section, frozen=True, kw_only=True):
 class Workload(Section, frozen=True, kw_only=True):
     """What the machine's owner says about the workloads of a name; it wins over their labels."""
 
-    priority: int | None = None
-    """Greater stays longer. Default: the label's, else 0."""
+    priority: int | str | None = None
+    """Greater stays longer; `low` is -1000, `normal` 0, `high` 1000. Default: the label's, else 0.
+    """
+    enable: bool | None = None
+    """True: it may be taken off under `candidates: labelled`. False: it is left alone, under
+    `candidates: all` too. Default: the label's; else being named here is enough."""
     protect: bool | None = None
     """True: never taken off. Default: the label's, else false."""
-    restore: Literal["auto", "never"] | None = None
-    """Whether it is started again when the pressure has gone. Default: the label's, else `auto`."""
+    restore: Literal["auto", "manual", "never"] | None = None
+    """Whether it is started again when the pressure has gone, or (`manual`) only when somebody asks
+    for it. Default: the label's, else `auto`."""
     request: Requests | None = None
     """What it is meant to use. Default: the runtime's reservation."""
     responders: tuple[DeclaredResponder, ...] | None = None
     """Who may drain or move it before it is stopped. Default: the label's, else none."""
-    action: Literal["stop"] | None = None
-    """How it is taken off. Default `stop`, the only way so far: a stop keeps everything on disk."""
+    action: Literal["stop", "restart", "webhook"] | None = None
+    """How it is taken off: `stop`; `restart`, for what leaks: stopped and started again at once; or
+    `webhook`: left to the webhooks of `responders:`, unless it is hard. Default: the label's, else
+    `stop`."""
+    group: str | None = None
+    """A word; all workloads of a namespace with the same word go together. Default: the label's,
+    else none."""
+    depends_on: tuple[str, ...] | None = None
+    """Names of those that it needs, with a namespace or of its own one: it goes before them and
+    comes back after them. Default: the label's, else Compose's."""
 
 
 class Selector(Section, frozen=True, kw_only=True):

@@ -256,14 +256,18 @@ async def test_labels_that_do_not_read_are_told(
         evictd_priority="urgent",
         evictd_protect="maybe",
         evictd_restore="sometimes",
+        evictd_action="pause",
+        evictd_enable="perhaps",
         evictd_responders="drain, acme.io/drain:5, acme.io/drain, acme.io/drain, a.k8s.io/b",
         evictd_prio="1",
     )
     listing = await docker.list()
     assert listing.problems == (
         "_/web: label evictd.priority=urgent: a whole number or one of low, normal, high is meant",
+        "_/web: label evictd.enable=perhaps: true or false is meant; taken as false",
         "_/web: label evictd.protect=maybe: true or false is meant; taken as true",
-        "_/web: label evictd.restore=sometimes: one of auto, never is meant",
+        "_/web: label evictd.restore=sometimes: one of auto, manual, never is meant",
+        "_/web: label evictd.action=pause: one of stop, restart, webhook is meant",
         "_/web: label evictd.responders: 'drain': domain/name or domain/name:number is meant",
         "_/web: label evictd.responders: 'acme.io/drain:5': 5 is not within 1000 and 100000",
         "_/web: label evictd.responders: 'acme.io/drain': 'acme.io/drain' is there already",

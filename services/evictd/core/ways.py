@@ -1,5 +1,9 @@
-"""The ways in which a workload is taken off, as its owner wants it. [design, profile host]"""
+"""What owners write about a workload, in labels and in the configuration alike.
 
+[design, profile host]
+"""
+
+from collections.abc import Iterable
 from enum import StrEnum
 
 ACTION = "action"
@@ -15,3 +19,20 @@ class Way(StrEnum):
     """It is stopped and started again at once: what it had leaked is free."""
     WEBHOOK = "webhook"
     """The configured webhooks take it off; evictd stops it only when the shortage is hard."""
+
+
+PRIORITIES = {"low": -1000, "normal": 0, "high": 1000}
+"""Words for people who do not want to think of numbers; greater stays longer."""
+
+
+def priority_number(written: int | str) -> int:
+    """The number that is meant. Raises `ValueError` for what is neither one nor a word for one."""
+    if isinstance(written, str) and written.lower() in PRIORITIES:
+        return PRIORITIES[written.lower()]
+    return int(written)
+
+
+def names_in(namespace: str, written: Iterable[str]) -> tuple[str, ...]:
+    """`namespace/name` of each; a name alone is one of the same namespace."""
+    words = (word.strip() for word in written)
+    return tuple(word if "/" in word else f"{namespace}/{word}" for word in words if word)

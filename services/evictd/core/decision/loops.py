@@ -12,8 +12,9 @@ from evictd.core.decision.returns import Falls
 from evictd.core.effects import Emit
 from evictd.core.moments import Now
 from evictd.core.rules import Rules
+from evictd.core.ways import Way
 from evictd.core.wording import name_text
-from evictd_schemas import PodReference
+from evictd_schemas import Pod, PodReference
 
 LOOP_SECONDS = 3_600.0
 """Evictions of one name within that time are counted together: who comes back by itself is passed
@@ -39,6 +40,16 @@ def counted(
         kept.pop(next(iter(kept)))
     kept[name] = times
     return kept, _told(rules, pod, len(times), times[0], now)
+
+
+def restarted_in_vain(history: History, pod: Pod, now: Now) -> bool:
+    """Whether one that is restarted has come back as large twice: the third time is a stop."""
+    if pod.action != Way.RESTART:
+        return False
+    lately = [
+        time for time in history.get(name_text(pod), ()) if time > now.boot_seconds - LOOP_SECONDS
+    ]
+    return len(lately) >= LOOP_EVICTIONS - 1
 
 
 def fallen(

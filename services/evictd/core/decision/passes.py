@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from evictd.core.decision import failures, filling, occurrences, reclaim, report
+from evictd.core.decision import failures, filling, loops, occurrences, reclaim, report
 from evictd.core.decision.candidates import Verdict, evictable, may_go, victim
 from evictd.core.decision.choice import choose
 from evictd.core.decision.limits import Offence, offences
@@ -21,11 +21,13 @@ from evictd.core.decision.requests import (
 )
 from evictd.core.decision.scene import Scene
 from evictd.core.decision.shortage import acting_threshold, by_urgency, hard
+from evictd.core.decision.together import Unit
 from evictd.core.decision.waiting import wait_reason
 from evictd.core.effects import BusEffect, WakeAt
 from evictd.core.pods import priority, reference
 from evictd.core.rules import Mode
 from evictd.core.signals.names import resource_of
+from evictd.core.ways import ACTION, Way
 from evictd.core.wording import below, name_text
 from evictd_schemas import Pod, RankedPod, ThresholdStatus
 
@@ -119,7 +121,7 @@ def evict(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
     if scene.rules.mode is Mode.OBSERVE:
         reason = f"{reason}; mode is observe"
         return _decided(scene, plan, acting, Action.EVICT, reason=reason, ranking=ranking)
-    asked = _request(scene, pod, acting, choice.unit[1:])
+    asked = _request(scene, plan, choice.unit, acting)
     standing = plan.request(asked.topic)
     if standing is not None and _enough(standing, asked):
         return _wait(scene, plan, acting, f"{name_text(pod)} is asked to go already")
@@ -239,12 +241,15 @@ def _nothing_left(
     return plan, (event, *effects)
 
 
-def _request(
-    scene: Scene, pod: Pod, acting: ThresholdStatus, companions: Sequence[Pod]
-) -> OwnRequest:
+def _request(scene: Scene, plan: Plan, unit: Unit, acting: ThresholdStatus) -> OwnRequest:
+    """For the first of the unit; the others follow it."""
+    pod, *companions = unit
     resource = resource_of(acting.signal)
     assert resource is not None  # noqa: S101 - an acting threshold has a resource
     reason = pressure_reason(acting.signal, resource, scene.fresh, pod)
+    if loops.restarted_in_vain(plan.history, pod, scene.now):
+        annotations = {**reason.annotations, ACTION: Way.STOP}
+        reason = structs.replace(reason, annotations=annotations)
     following = tuple(reference(companion) for companion in companions)
     return pressure_request(
         scene.rules, pod, reason, hard=hard(acting), now=scene.now, following=following

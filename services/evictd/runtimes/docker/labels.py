@@ -3,7 +3,7 @@
 A label that does not read as what it should be is reported and otherwise as if it were not there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
 from msgspec import Struct
@@ -11,9 +11,12 @@ from msgspec import Struct
 from evictd.core.admission.objects import declared_problems
 from evictd.core.orders import Restore
 from evictd.core.protocol.chain import REGISTERED_PRIORITY
+from evictd.core.ways import PRIORITIES, Way, names_in, priority_number
 from evictd_schemas import DeclaredResponder
 
 PREFIX = "evictd."
+ENABLE = "evictd.enable"
+ACTION = "evictd.action"
 PRIORITY = "evictd.priority"
 PROTECT = "evictd.protect"
 RESTORE = "evictd.restore"
@@ -21,11 +24,11 @@ DEPENDS_ON = "evictd.depends-on"
 GROUP = "evictd.group"
 RESPONDERS = "evictd.responders"
 ROLE = "evictd.role"
-KNOWN = (PRIORITY, PROTECT, RESTORE, DEPENDS_ON, GROUP, RESPONDERS, ROLE)
+KNOWN = (PRIORITY, PROTECT, ENABLE, ACTION, GROUP, DEPENDS_ON, RESTORE, RESPONDERS, ROLE)
+NOT_FROM_IMAGES = (PROTECT, ENABLE, ACTION, RESPONDERS)
+"""What an image says of itself decides nothing here: who runs it does."""
 
-PRIORITIES = {"low": -1000, "normal": 0, "high": 1000}
-"""Words for people who do not want to think of numbers; greater stays longer."""
-RESTORES = (Restore.AUTO, Restore.NEVER)
+RESTORES = (Restore.AUTO, Restore.MANUAL, Restore.NEVER)
 SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "": True} | dict.fromkeys(
     ("false", "no", "off", "0"), False
 )
@@ -36,9 +39,11 @@ class Wishes(Struct, frozen=True, kw_only=True):
 
     labelled: bool = False
     priority: int | None = None
+    enable: bool | None = None
     protect: bool = False
     restore: str = "auto"
-    depends_on: tuple[str, ...] = ()
+    action: str = Way.STOP
+    depends_on: tuple[str, ...] | None = None
     group: str | None = None
     role: str | None = None
     responders: tuple[DeclaredResponder, ...] = ()
@@ -47,16 +52,21 @@ class Wishes(Struct, frozen=True, kw_only=True):
 
 def read(labels: Mapping[str, str], image_labels: Mapping[str, str], namespace: str) -> Wishes:
     """All of them. An image cannot protect what is made from it: that is its user's business."""
-    own = {name: value for name, value in labels.items() if name.startswith(PREFIX)}
-    if own.get(PROTECT) is not None and own[PROTECT] == image_labels.get(PROTECT):
-        del own[PROTECT]
+    own = {
+        name: value
+        for name, value in labels.items()
+        if name.startswith(PREFIX)
+        and not (name in NOT_FROM_IMAGES and value == image_labels.get(name))
+    }
     problems: list[str] = []
     return Wishes(
         labelled=any(name in own for name in KNOWN if name != ROLE),
         priority=_priority(own, problems),
-        protect=_switch(own, problems),
-        restore=_restore(own, problems),
-        depends_on=_names(own.get(DEPENDS_ON, ""), namespace),
+        enable=_switch(own, ENABLE, problems),
+        protect=bool(_switch(own, PROTECT, problems)),
+        restore=_word(own, RESTORE, RESTORES, problems),
+        action=_word(own, ACTION, tuple(Way), problems),
+        depends_on=names_in(namespace, own[DEPENDS_ON].split(",")) if DEPENDS_ON in own else None,
         group=own.get(GROUP) or None,
         role=own.get(ROLE) or None,
         responders=_responders(own, problems),
@@ -68,37 +78,34 @@ def _priority(own: Mapping[str, str], problems: list[str]) -> int | None:
     word = own.get(PRIORITY)
     if word is None:
         return None
-    if word.lower() in PRIORITIES:
-        return PRIORITIES[word.lower()]
     try:
-        return int(word)
+        return priority_number(word)
     except ValueError:
         wanted = ", ".join(PRIORITIES)
         problems.append(f"label {PRIORITY}={word}: a whole number or one of {wanted} is meant")
         return None
 
 
-def _switch(own: Mapping[str, str], problems: list[str]) -> bool:
-    word = own.get(PROTECT)
+def _switch(own: Mapping[str, str], name: str, problems: list[str]) -> bool | None:
+    """What cannot be read is taken for what leaves the workload alone."""
+    word = own.get(name)
     if word is None:
-        return False
+        return None
     found = SWITCHES.get(word.lower())
     if found is None:
-        problems.append(f"label {PROTECT}={word}: true or false is meant; taken as true")
-    return found is not False
+        found = name == PROTECT
+        taken = "true" if found else "false"
+        problems.append(f"label {name}={word}: true or false is meant; taken as {taken}")
+    return found
 
 
-def _restore(own: Mapping[str, str], problems: list[str]) -> str:
-    word = own.get(RESTORE, "auto").lower()
-    if word in RESTORES:
+def _word(own: Mapping[str, str], name: str, words: Sequence[str], problems: list[str]) -> str:
+    """One of some words, of which the first is the default."""
+    word = own.get(name, words[0]).lower()
+    if word in words:
         return word
-    problems.append(f"label {RESTORE}={word}: one of {', '.join(RESTORES)} is meant")
-    return "auto"
-
-
-def _names(text: str, namespace: str) -> tuple[str, ...]:
-    words = (word.strip() for word in text.split(","))
-    return tuple(word if "/" in word else f"{namespace}/{word}" for word in words if word)
+    problems.append(f"label {name}={word}: one of {', '.join(words)} is meant")
+    return words[0]
 
 
 def _responders(own: Mapping[str, str], problems: list[str]) -> tuple[DeclaredResponder, ...]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -16,11 +17,19 @@ NO_PROJECT = "_"
 SHORT_ID_LENGTH = 12
 
 
+Replicas: TypeAlias = Mapping[str, tuple[str, ...]]
+
+
 class Name(Struct, frozen=True, kw_only=True, order=True):
     """What a workload is called on the bus, whatever its life."""
 
     namespace: str
     name: str
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """Both, in this order."""
+        return self.namespace, self.name
 
 
 def names(summaries: Iterable[Summary]) -> dict[str, Name]:
@@ -40,6 +49,26 @@ def names(summaries: Iterable[Summary]) -> dict[str, Name]:
         taken.add(name)
         found[item.id] = name
     return found
+
+
+def replicas(named: Iterable[Name], summaries: Iterable[Summary]) -> Replicas:
+    """`project/service` to the names of its containers, where they are called otherwise.
+
+    `named` in the order of `summaries`.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for name, item in zip(named, summaries, strict=True):
+        service = _service(item.labels or {})
+        if service is not None and service[1] != name.name:
+            key = "/".join(service)
+            found[key] = (*found.get(key, ()), f"{name.namespace}/{name.name}")
+    return {service: tuple(sorted(names)) for service, names in found.items()}
+
+
+def every(needed: Iterable[str], known: Replicas) -> tuple[str, ...]:
+    """Each name once; that of a service of several containers as all of theirs."""
+    names = (one for name in needed for one in known.get(name, (name,)))
+    return tuple(dict.fromkeys(names))
 
 
 def own_name(summary: Summary) -> str:

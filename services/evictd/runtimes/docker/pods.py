@@ -5,14 +5,15 @@ from datetime import datetime
 from msgspec import structs
 
 from evictd.core.orders import Restore
+from evictd.core.ways import Way
 from evictd.runtimes.docker import labels, naming, ownership
 from evictd.runtimes.docker.inspection import HostSettings, Inspected
 from evictd.runtimes.docker.labels import Wishes
-from evictd.runtimes.docker.naming import Name
+from evictd.runtimes.docker.naming import Name, Replicas
 from evictd.runtimes.docker.ownership import Parts
 from evictd.runtimes.hierarchies import bounded_bytes
 from evictd.runtimes.interface import life_uid
-from evictd.runtimes.settings import SettingsFor, configured
+from evictd.runtimes.settings import SettingsFor, WorkloadSettings, configured
 from evictd_schemas import Pod, Resources
 
 DOCKER = "docker"
@@ -50,9 +51,14 @@ def pod(
     parts: Parts,
     *,
     product: str,
+    replicas: Replicas | None = None,
 ) -> Pod:
     """Configuration wins over labels; a manager and our own parts win over both."""
-    depends_on = (*naming.dependencies(container.labels, name.namespace), *wanted.depends_on)
+    settings = settings_for(name.namespace, name.name)
+    enable = wanted.enable if settings is None or settings.enable is None else settings.enable
+    needed = wanted.depends_on
+    if needed is None:
+        needed = naming.dependencies(container.labels, name.namespace)
     found = Pod(
         namespace=name.namespace,
         name=name.name,
@@ -60,22 +66,34 @@ def pod(
         runtime=product,
         runtime_id=container.id,
         priority=wanted.priority,
-        protected=wanted.protect,
+        protected=wanted.protect or enable is False,
+        action=wanted.action,
         labelled=wanted.labelled,
-        ready=not (container.state.paused or container.state.restarting),
+        ready=container.state.is_ready,
         start_time=_time(container.state.started_at),
         termination_grace_period_seconds=grace_seconds(container, product),
         labels=container.labels,
         group=wanted.group,
-        depends_on=tuple(dict.fromkeys(depends_on)),
+        depends_on=needed,
         restore=Restore.NEVER if naming.one_off(container.labels) else wanted.restore,
         requests=_requests(container.host_config),
         limits=_limits(container.host_config),
         eviction_responders=wanted.responders,
     )
-    found = configured(found, settings_for(name.namespace, name.name))
+    found = configured(found, settings)
+    found = structs.replace(found, depends_on=naming.every(found.depends_on, replicas or {}))
     manager = ownership.manager(container, name, wanted.role, parts)
     return found if manager is None else structs.replace(found, protected=True, managed_by=manager)
+
+
+def problem(pod: Pod, settings: WorkloadSettings | None) -> str | None:
+    """What its owner wants and cannot have, None for nothing."""
+    if pod.action != Way.WEBHOOK or (settings is not None and settings.webhooks):
+        return None
+    return (
+        "its action is webhook, and nothing under responders: has a webhook for it:"
+        " only a hard eviction would stop it"
+    )
 
 
 def _requests(host: HostSettings) -> Resources:

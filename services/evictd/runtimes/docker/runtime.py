@@ -15,7 +15,7 @@ from evictd.runtimes import hierarchies
 from evictd.runtimes.docker import cgroups, naming, ownership, pods
 from evictd.runtimes.docker.engine import Engine
 from evictd.runtimes.docker.inspection import STOPPING, Information, Inspected, Summary
-from evictd.runtimes.docker.naming import Name
+from evictd.runtimes.docker.naming import Name, Replicas
 from evictd.runtimes.docker.ownership import Parts
 from evictd.runtimes.docker.reclaiming import Reclaiming
 from evictd.runtimes.docker.starting import Starting, named
@@ -60,6 +60,15 @@ class Seen(Struct, frozen=True, kw_only=True):
     image_labels: dict[str, str]
 
 
+class Around(Struct, frozen=True, kw_only=True):
+    """What is the same for all containers of one listing."""
+
+    information: Information
+    parts: Parts
+    product: str
+    replicas: Replicas = {}
+
+
 class DockerRuntime:
     """Containers of one engine.
 
@@ -78,7 +87,7 @@ class DockerRuntime:
         run_blocking: RunBlocking = in_thread,
     ) -> None:
         self._engine = engine
-        self._starting = Starting(engine)
+        self._starting = Starting(engine, self._refusal)
         self._reclaiming = Reclaiming(
             engine, reclaims or Reclaims(), self._untouchable, run_blocking
         )
@@ -105,9 +114,13 @@ class DockerRuntime:
         seen, problems = await self._inspect_all(
             {item.id: names[item.id] for item in summaries if _may_run(item)}
         )
-        parts = await self._known_parts()
-        product = await self._known_product()
-        read = partial(self._workloads, seen, information, parts, product)
+        around = Around(
+            information=information,
+            parts=await self._known_parts(),
+            product=await self._known_product(),
+            replicas=naming.replicas((names[item.id] for item in summaries), summaries),
+        )
+        read = partial(self._workloads, seen, around)
         workloads, label_problems = await self._run_blocking(read)
         self._container_ids |= {item.reference: item.pod.runtime_id for item in workloads}
         self._forget(summaries)
@@ -158,6 +171,10 @@ class DockerRuntime:
     async def start(self, namespace: str, name: str, runtime_id: str) -> StartOutcome:
         """The very container that was stopped. [Runtime.start]"""
         return await self._starting.start(Name(namespace=namespace, name=name), runtime_id)
+
+    async def keeps(self, namespace: str, name: str, runtime_id: str) -> bool | None:
+        """The container that was stopped, or its successor. [Keeper]"""
+        return await self._starting.keeps(Name(namespace=namespace, name=name), runtime_id)
 
     @property
     def reclaim_steps(self) -> frozenset[str]:
@@ -243,7 +260,7 @@ class DockerRuntime:
         return tuple(seen), tuple(sorted(problems))
 
     def _workloads(
-        self, seen: tuple[Seen, ...], information: Information, parts: Parts, product: str
+        self, seen: tuple[Seen, ...], around: Around
     ) -> tuple[tuple[Workload, ...], tuple[str, ...]]:
         """Everything about each container; blocks on small files."""
         found = hierarchies.locate(self._places.cgroup)
@@ -255,14 +272,21 @@ class DockerRuntime:
                 continue
             wanted = pods.wishes(item.container, item.image_labels, item.name)
             pod = pods.pod(
-                item.container, item.name, wanted, self._settings_for, parts, product=product
+                item.container,
+                item.name,
+                wanted,
+                self._settings_for,
+                around.parts,
+                product=around.product,
+                replicas=around.replicas,
             )
             where = cgroups.whereabouts(
-                item.container, information.cgroup_driver, found, self._places.proc
+                item.container, around.information.cgroup_driver, found, self._places.proc
             )
             workloads.append(Workload(pod=pod, whereabouts=where))
-            problems += (f"{name_text(pod)}: {text}" for text in wanted.problems)
-        if not information.memory_limit:
+            told = (*wanted.problems, pods.problem(pod, self._settings_for(*item.name.words)))
+            problems += (f"{name_text(pod)}: {text}" for text in told if text is not None)
+        if not around.information.memory_limit:
             problems.append("the kernel keeps no account of memory: enable the memory cgroup")
         return tuple(workloads), tuple(problems)
 

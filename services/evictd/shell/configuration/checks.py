@@ -7,14 +7,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from evictd.core.admission.objects import declared_problems
-from evictd.shell.configuration import budgets, cautions, reclaims, responders, units
+from evictd.shell.configuration import budgets, cautions, reclaims, responders, units, workloads
 from evictd.shell.configuration.defaults import OWNED, over
 from evictd.shell.configuration.lines import (
-    bytes_of,
     duration_remedy,
     lines_of,
-    quantity_remedy,
     seconds_of,
 )
 from evictd.shell.configuration.problems import KeyPath, Note, Place, Problem, meant
@@ -83,20 +80,13 @@ def _errors(configuration: Configuration) -> Iterator[Note]:
     for base, settings in _scopes(configuration):
         for path, text in _node(settings):
             yield given_at(configuration, base, path), text
-    for pattern, workload in configuration.workloads.items():
-        for problem in declared_problems(workload.responders or (), None, field=""):
-            path = ("workloads", pattern, "responders")
-            yield path, f"{problem.field} {problem.reason}".lstrip()
-        if workload.request is not None:
-            for name, text in msgspec.to_builtins(workload.request).items():
-                if bytes_of(text) is None:
-                    path = ("workloads", pattern, "request", name)
-                    yield path, f"{text!r} is no quantity{quantity_remedy(text)}"
+    yield from workloads.problems(configuration)
 
 
 def _warnings(configuration: Configuration) -> Iterator[Note]:
     yield from cautions.of_default_lines(configuration)
     yield from budgets.cautions(configuration)
+    yield from workloads.cautions(configuration)
     yield from reclaims.cautions(configuration)
     for base, settings in _scopes(configuration):
         for path, text in cautions.of_node(settings):
