@@ -243,6 +243,19 @@ def test_signals_of_one_file_system_are_one_crossing() -> None:
     assert both("256Mi", two="5Gi").victims == []
 
 
+def test_what_two_signals_say_of_one_disk_is_told_once() -> None:
+    stage = Stage(rules_of(DISK, "imagefs.available<2Gi", reclaim_steps=("buildCache",)))
+    stage.pods = [writer("web", "1Mi")]
+    both = {"nodefs.available": "1Gi", "imagefs.available": "1Gi"}
+    turn = stage.observe(signals=both)
+    (order,) = turn.orders
+    assert turn.events == ["EvictionThresholdMet"]
+    stage.finish(order)
+    assert stage.observe(signals=both).events == ["ReclaimFinished", "NothingLeftToEvict"]
+    turn = stage.observe(signals=both)
+    assert (turn.orders, turn.events) == ([], [])
+
+
 def test_logs_lie_with_the_layers_where_images_have_a_disk_of_their_own() -> None:
     """And nothing that a workload writes, or an engine could give back, on the other one."""
     lines = (DISK, "imagefs.available<2Gi")

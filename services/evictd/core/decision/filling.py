@@ -2,7 +2,7 @@
 people are told when nobody is. It asks for nothing itself. [design, profile host: disk and inodes]
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import structs
 
@@ -71,6 +71,20 @@ def same_disk(layout: Layout, signal: str) -> tuple[str, ...]:
             mine = disks[column.index(signal)]
             return tuple(name for name, disk in zip(column, disks, strict=True) if disk == mine)
     return (signal,)
+
+
+def one_a_disk(
+    rules: Rules, layout: Layout, thresholds: Iterable[ThresholdStatus]
+) -> tuple[ThresholdStatus, ...]:
+    """Without those that say of a file system what an earlier one says. [field case F4]"""
+    kept: list[ThresholdStatus] = []
+    for threshold in thresholds:
+        said = same_disk(layout, threshold.signal) if spares(rules, threshold.signal) else ()
+        if not any(
+            earlier.signal in said for earlier in kept if earlier.signal != threshold.signal
+        ):
+            kept.append(threshold)
+    return tuple(kept)
 
 
 def uncounted(scene: Scene, plan: Plan, acting: ThresholdStatus) -> bool:

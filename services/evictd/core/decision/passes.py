@@ -60,7 +60,7 @@ def _acted_on(scene: Scene, plan: Plan) -> tuple[ThresholdStatus, str | None]:
     """
     waits = [
         (threshold, wait_reason(scene, plan, threshold))
-        for threshold in scene.fresh
+        for threshold in filling.one_a_disk(scene.rules, scene.layout, scene.fresh)
         if resource_of(threshold.signal) is not None
     ]
     free = [threshold for threshold, reason in waits if reason is None]
