@@ -123,7 +123,7 @@ def _answer(
         return _worded(topic, wish, State.IN_FORCE, hold_text(wish))
     down = _down(plan, wish)
     if down:
-        return _worded(topic, wish, State.WAITING, _waiting_text(wish, down))
+        return _worded(topic, wish, State.WAITING, _waiting_text(wish, down, looked=looked))
     if before is not None:
         return _worded(topic, wish, State.DONE, _done_text(wish))
     if not looked:
@@ -148,12 +148,15 @@ def hold_text(wish: Wish) -> str:
     return f"{whom} is left alone {until_text(wish)}{kind}"
 
 
-def _waiting_text(wish: Wish, down: dict[str, Absent]) -> str:
+def _waiting_text(wish: Wish, down: dict[str, Absent], *, looked: bool) -> str:
+    """What it waits for; what was in the way before the wish says nothing."""
     if wish.verb == Verb.FORGET:
         return f"{wish.target} is about to be forgotten"
     name, absent = next(iter(down.items()))
-    rest = f" and {len(down) - 1} more" if len(down) > 1 else ""
-    return f"{name}{rest} will be started: {absent.why or 'it is its turn'}"
+    whom = f"{name} and {len(down) - 1} more" if len(down) > 1 else name
+    if not looked:
+        return f"{whom} will be started; the next look at the machine tells when"
+    return f"{whom} will be started, but {absent.why}" if absent.why else f"{whom} is started now"
 
 
 def _done_text(wish: Wish) -> str:
