@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -24,8 +25,44 @@ from evictd.runtimes.settings import WorkloadSettings
 from evictd.runtimes.systemd import Manager, SystemdRuntime, lives
 
 UNITS = Path("/run/systemd/system")
-WILLING = "/bin/sleep 1000"
-DEAF = "/bin/sh -c \"trap '' TERM; while :; do sleep 1; done\""
+COMMANDS = Path("/run/stories")
+NAMES = ("web", "api", "db", "slow", "quick")
+WILLING = "exec sleep 1000\n"
+DEAF = "trap '' TERM\nwhile :; do sleep 1; done\n"
+FILES = {
+    **{f"{name}.service": {"ExecStart": f"/bin/sh {COMMANDS}/{name}"} for name in NAMES},
+    "story-willing@.service": {"ExecStart": "/bin/sleep 1000"},
+    "story-deaf@.service": {"ExecStart": f"/bin/sh {COMMANDS}/deaf"},
+    "story-figures.service": {
+        "ExecStart": "/bin/sleep 1000",
+        "MemoryMin": "8M",
+        "MemoryLow": "16M",
+        "MemoryMax": "64M",
+        "TimeoutStopSec": "77",
+    },
+    "story-again.service": {
+        "ExecStart": f"/bin/sh {COMMANDS}/deaf",
+        "Restart": "always",
+        "RestartSec": "10ms",
+    },
+    "story-brief.service": {"ExecStart": f"/bin/sh {COMMANDS}/deaf", "TimeoutStopSec": "2"},
+    "story-after.service": {
+        "ExecStart": f"/bin/sh {COMMANDS}/deaf",
+        "ExecStopPost": "/bin/sleep 1000",
+    },
+    "story-in.service": {"ExecStart": "/bin/sleep 1000", "Slice": "story.slice"},
+    "story-below.service": {
+        "ExecStart": f"/bin/sh {COMMANDS}/deaf",
+        "Slice": "story-low.slice",
+    },
+    "story-low.slice": {},
+    "story-false.service": {"ExecStart": "/bin/false", "Type": "oneshot"},
+    "story-woken.service": {"ExecStart": "/bin/sleep 1000"},
+    "story-woken.socket": {"ListenStream": "/run/stories/socket"},
+    "story-masked.service": {"ExecStart": "/bin/sleep 1000"},
+}
+"""Everything that these stories start; a word to systemd about new files takes a second here."""
+SECTIONS = {".service": "Service", ".slice": "Slice", ".socket": "Socket"}
 SERVICE = Path(__file__).parents[2] / "deploy" / "evictd.service"
 CLOSED = frozenset(
     {
@@ -68,35 +105,17 @@ def systemctl(*words: str) -> str:
     return finished.stdout
 
 
-def make(name: str, command: str = WILLING, **settings: str) -> None:
-    """A unit's file, known to systemd."""
-    lines = "".join(f"{key}={value}\n" for key, value in settings.items())
-    file = UNITS / name
-    old = file.read_text() if file.exists() else ""
-    if name.endswith(".slice"):
-        new = f"[Slice]\n{lines}"
-    else:
-        new = f"[Service]\nExecStart={command}\n{lines}"
-    if new != old:
-        file.write_text(new)
-        systemctl("daemon-reload")
-
-
-def begin(name: str, command: str = WILLING, **settings: str) -> None:
-    """Make it and start it."""
-    make(name, command, **settings)
-    systemctl("start", name)
-
-
 def take_away() -> None:
-    """Every unit of these stories."""
-    files = sorted(UNITS.glob("story-*"))
-    for file in files:
-        subprocess.run(["systemctl", "kill", "-s", "KILL", file.name], check=False)
-        subprocess.run(["systemctl", "stop", file.name], check=False)
-        file.unlink()
-    systemctl("daemon-reload")
-    subprocess.run(["systemctl", "reset-failed"], check=False)
+    """End every unit of these stories; those that are deaf, too."""
+    patterns = ("story*", *(f"{name}.service" for name in NAMES))
+    shown = systemctl("list-units", "--plain", "--no-legend", *patterns)
+    up = [line.split()[0] for line in shown.splitlines()]
+    with_processes = [name for name in up if name.endswith((".service", ".scope"))]
+    if up:
+        systemctl("stop", "--no-block", *up)
+        subprocess.run(["systemctl", "kill", "-s", "KILL", *with_processes], check=False)
+        systemctl("stop", *up)
+        systemctl("reset-failed")
 
 
 def state(name: str) -> str:
@@ -104,10 +123,27 @@ def state(name: str) -> str:
     return systemctl("show", "--property=ActiveState", "--value", name).strip()
 
 
-@pytest.fixture
-def units() -> Iterator[None]:
-    """Nothing of a story is left."""
+@pytest.fixture(scope="module", autouse=True)
+def files() -> Iterator[None]:
+    """Known to systemd, once for all stories."""
     UNITS.mkdir(parents=True, exist_ok=True)
+    COMMANDS.mkdir()
+    (COMMANDS / "deaf").write_text(DEAF)
+    for name, settings in FILES.items():
+        lines = "".join(f"{key}={value}\n" for key, value in settings.items())
+        section = SECTIONS[Path(name).suffix]
+        (UNITS / name).write_text(f"[{section}]\n{lines}")
+    systemctl("daemon-reload")
+    yield
+    for name in FILES:
+        (UNITS / name).unlink(missing_ok=True)
+    shutil.rmtree(COMMANDS)
+    systemctl("daemon-reload")
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """Each story begins on an idle machine."""
     yield
     take_away()
 
@@ -122,7 +158,7 @@ class SystemdBench:
 
     def __init__(self) -> None:
         self.protected: set[str] = set()
-        selection = chosen(("web", "api", "db", "slow", "quick", "other"))
+        selection = chosen((*NAMES, "other"))
         self.runtime = Services(SystemdRuntime(selection, settings_for=self._settings))
 
     def _settings(self, namespace: str, name: str) -> WorkloadSettings | None:
@@ -132,23 +168,11 @@ class SystemdBench:
     async def start(self, name: str, *, deaf: bool = False, protected: bool = False) -> None:
         if protected:
             self.protected.add(f"{name}.service")
-        await anyio.to_thread.run_sync(begin, f"{name}.service", DEAF if deaf else WILLING)
+        await away((COMMANDS / name).write_text, DEAF if deaf else WILLING)
+        await away(systemctl, "start", f"{name}.service")
 
     async def end(self, name: str) -> None:
-        await anyio.to_thread.run_sync(self.finish, name)
-
-    @staticmethod
-    def finish(name: str) -> None:
-        subprocess.run(["systemctl", "kill", "-s", "KILL", f"{name}.service"], check=False)
-        systemctl("stop", f"{name}.service")
-
-    def take_away(self) -> None:
-        for name in ("web", "api", "db", "slow", "quick"):
-            if (UNITS / f"{name}.service").exists():
-                self.finish(name)
-                (UNITS / f"{name}.service").unlink()
-        systemctl("daemon-reload")
-        subprocess.run(["systemctl", "reset-failed"], check=False)
+        await away(systemctl, "stop", f"{name}.service")
 
 
 class TestSystemdRuntime(RuntimeContract):
@@ -159,13 +183,21 @@ class TestSystemdRuntime(RuntimeContract):
         bench = SystemdBench()
         yield bench
         await bench.runtime.close()
-        await anyio.to_thread.run_sync(bench.take_away)
 
 
 async def one(runtime: SystemdRuntime) -> Workload:
     """The only one that is listed."""
     (found,) = (await runtime.list()).workloads
     return found
+
+
+async def soon(runtime: SystemdRuntime) -> Workload:
+    """The first that is listed."""
+    with anyio.fail_after(60):
+        while True:
+            if listed := (await runtime.list()).workloads:
+                return listed[0]
+            await anyio.sleep(0.1)
 
 
 async def away(function: Callable[..., T], *words: object, **named: object) -> T:
@@ -177,15 +209,8 @@ async def test_systemd_is_found_to_manage_this_machine() -> None:
     assert await Manager().available()
 
 
-async def test_a_unit_is_seen_with_its_figures_and_where_it_is_measured(units: None) -> None:
-    await away(
-        begin,
-        "story-a.service",
-        MemoryMin="8M",
-        MemoryLow="16M",
-        MemoryMax="64M",
-        TimeoutStopSec="77",
-    )
+async def test_a_unit_is_seen_with_its_figures_and_where_it_is_measured() -> None:
+    await away(systemctl, "start", "story-figures")
     found = await one(runtime(("story-*",)))
     assert (found.pod.requests, found.pod.limits) == ({"memory": 16 << 20}, {"memory": 64 << 20})
     assert found.pod.termination_grace_period_seconds == 77
@@ -195,38 +220,36 @@ async def test_a_unit_is_seen_with_its_figures_and_where_it_is_measured(units: N
     assert processes.split() == [str(found.whereabouts.main_process_id)]
 
 
-async def test_escaped_and_instantiated_names_are_stopped_as_they_are(units: None) -> None:
-    await away(make, "story-job@.service")
-    name = r"story-job@a\x2db.service"
+async def test_escaped_and_instantiated_names_are_stopped_as_they_are() -> None:
+    name = r"story-willing@a\x2db.service"
     await away(systemctl, "start", name)
-    jobs = runtime(("story-job@*",))
+    jobs = runtime(("story-willing@*",))
     found = await one(jobs)
     assert found.pod.name == name
     assert (await jobs.stop(found.reference, None)).result is StopResult.GONE
     assert (await jobs.start("systemd", name, name)).result is StartResult.STARTED
     again = await one(jobs)
     assert again.pod.uid != found.pod.uid
-    await jobs.stop(again.reference, None)
-    await away((UNITS / "story-job@.service").unlink)
-    await away(systemctl, "daemon-reload")
-    assert (await jobs.start("systemd", name, name)).result is StartResult.NOT_FOUND
 
 
-async def test_what_restarts_always_stays_down_after_a_stop(units: None) -> None:
-    """Killed after a grace of nothing, too."""
-    for name, command, grace in (("a", WILLING, None), ("b", DEAF, 0), ("c", WILLING, 0)):
-        unit = f"story-{name}.service"
-        await away(begin, unit, command, Restart="always", RestartSec="10ms")
-        selected = runtime((unit,))
-        outcome = await selected.stop((await one(selected)).reference, grace)
-        assert outcome.result is StopResult.GONE
-        await anyio.sleep(1)
-        assert await away(state, unit) in ("inactive", "failed")
+async def test_a_template_that_vanished_is_not_started() -> None:
+    outcome = await runtime(("*",)).start("systemd", "gone@7.service", "gone@7.service")
+    assert outcome.result is StartResult.NOT_FOUND
 
 
-async def test_its_own_grace_is_systemds_to_keep(units: None) -> None:
-    await away(begin, "story-a.service", DEAF, TimeoutStopSec="2")
-    selected = runtime(("story-a",))
+async def test_what_restarts_always_stays_down_after_a_stop() -> None:
+    """Killed after no grace at all, too."""
+    await away(systemctl, "start", "story-again")
+    selected = runtime(("story-again",))
+    outcome = await selected.stop((await one(selected)).reference, 0)
+    assert outcome.result is StopResult.GONE
+    await anyio.sleep(1)
+    assert await away(state, "story-again.service") in ("inactive", "failed")
+
+
+async def test_its_own_grace_is_systemds_to_keep() -> None:
+    await away(systemctl, "start", "story-brief")
+    selected = runtime(("story-brief",))
     began_seconds = anyio.current_time()
     outcome = await selected.stop((await one(selected)).reference, None)
     assert outcome.result is StopResult.GONE
@@ -234,126 +257,114 @@ async def test_its_own_grace_is_systemds_to_keep(units: None) -> None:
     assert anyio.current_time() - began_seconds >= 2
 
 
-async def test_what_runs_after_the_stop_is_killed_when_the_grace_is_over(units: None) -> None:
-    await away(begin, "story-a.service", DEAF, ExecStopPost="/bin/sleep 1000")
-    selected = runtime(("story-a",))
+async def test_what_runs_after_the_stop_is_killed_when_the_grace_is_over() -> None:
+    await away(systemctl, "start", "story-after")
+    selected = runtime(("story-after",))
     outcome = await selected.stop((await one(selected)).reference, 1)
     assert outcome.result is StopResult.GONE
     assert "SIGKILL after 1 s" in outcome.why
 
 
-async def test_a_slice_goes_and_comes_back_as_a_whole(units: None) -> None:
+async def test_a_slice_goes_and_comes_back_as_a_whole() -> None:
     """Slices beneath it too, and what is deaf in them is killed after the grace."""
-    await away(make, "story-low.slice")
-    await away(begin, "story-a.service", Slice="story.slice")
-    await away(begin, "story-b.service", DEAF, Slice="story-low.slice")
-    await away(begin, "story-c.service")
-    selected = runtime(("story-a",), ("story",))
+    names = ("story-in", "story-below", "story-willing@1")
+    await away(systemctl, "start", *names)
+    selected = runtime(("story-in",), ("story",))
     found = await one(selected)
     assert found.pod.name == "story.slice"
     outcome = await selected.stop(found.reference, 2)
     assert outcome.result is StopResult.GONE, outcome
     assert "SIGKILL after 2 s" in outcome.why
-    states = [await away(state, f"story-{name}.service") for name in "abc"]
-    assert states == ["inactive", "failed", "active"]
+    assert [await away(state, name) for name in names] == ["inactive", "failed", "active"]
     assert (await selected.list()).workloads == ()
     outcome = await selected.start("systemd", "story.slice", "story.slice")
     assert outcome.result is StartResult.STARTED, outcome
-    assert {await away(state, f"story-{name}.service") for name in "ab"} == {"active"}
+    assert [await away(state, name) for name in names] == ["active", "active", "active"]
     assert (await one(selected)).pod.uid != found.pod.uid
 
 
 async def test_what_keeps_the_machine_is_seen_as_protected_and_refused() -> None:
     """Everything that runs here is systemd's own or the bus."""
-    everything = runtime(("*.service", "*.scope"), ("*",))
-    listing = await everything.list()
-    names = {item.pod.name for item in listing.workloads if item.pod.protected}
-    assert "system.slice" in names or "-.slice" in names
-    for item in listing.workloads:
-        if item.pod.protected:
-            outcome = await everything.stop(item.reference, 0)
-            assert outcome.result is StopResult.REFUSED, item.pod.name
+    everything = runtime(("*", "*.scope"), ("*",))
+    protected = [item for item in (await everything.list()).workloads if item.pod.protected]
+    assert {"-.slice", "init.scope"} & {item.pod.name for item in protected}
+    for item in protected:
+        outcome = await everything.stop(item.reference, 0)
+        assert outcome.result is StopResult.REFUSED, item.pod.name
     for unit in ("systemd-journald.service", "dbus.service", "-.slice"):
         assert (await Manager().stop(unit, 0)).result is StopResult.REFUSED
 
 
-async def test_what_is_transient_is_not_to_be_restored(units: None) -> None:
-    command = ("systemd-run", "--unit=story-t", "--slice=story", "sleep", "1000")
-    await away(subprocess.run, command, check=True, capture_output=True)
-    selected = runtime(("story-t",))
-    found = await one(selected)
+@pytest.mark.parametrize("kind", ["service", "scope"])
+async def test_what_is_transient_is_not_to_be_restored(kind: str) -> None:
+    options = ("--scope",) if kind == "scope" else ()
+    command = ("systemd-run", *options, f"--unit=story-t.{kind}", "sleep", "1000")
+    process = await away(subprocess.Popen, command, stderr=subprocess.DEVNULL)
+    selected = runtime((f"story-t.{kind}",))
+    found = await soon(selected)
     assert found.pod.restore == "never"
     assert (await selected.stop(found.reference, 5)).result is StopResult.GONE
-    outcome = await selected.start("systemd", "story-t.service", "story-t.service")
+    outcome = await selected.start("systemd", f"story-t.{kind}", f"story-t.{kind}")
     assert outcome.result is StartResult.NOT_FOUND
+    await away(process.wait)
 
 
-async def test_what_cannot_be_started_says_why(units: None) -> None:
-    await away(make, "story-a.service", "/bin/false", Type="oneshot")
-    await away(make, "story-b.service")
-    await away(systemctl, "mask", "--runtime", "story-c.service")
+async def test_what_cannot_be_started_says_why() -> None:
     manager = Manager()
-    failed = await manager.start("story-a.service")
+    failed = await manager.start("story-false.service")
     assert failed.result is StartResult.FAILED
-    assert "story-a.service" in failed.why
-    assert (await manager.start("story-b.service")).result is StartResult.STARTED
-    masked = await manager.start("story-c.service")
-    await away(systemctl, "unmask", "--runtime", "story-c.service")
+    assert "story-false.service" in failed.why
+    await away((UNITS / "story-masked.service").unlink)
+    await away((UNITS / "story-masked.service").symlink_to, "/dev/null")
+    await away(systemctl, "daemon-reload")
+    masked = await manager.start("story-masked.service")
     assert (masked.result, masked.why) == (StartResult.REFUSED, "it is masked")
-    assert (await manager.start("story-d.service")).result is StartResult.NOT_FOUND
+    assert (await manager.start("story-none.service")).result is StartResult.NOT_FOUND
 
 
-async def test_a_socket_that_may_start_it_again_is_named(units: None) -> None:
-    await away((UNITS / "story-a.socket").write_text, "[Socket]\nListenStream=/run/story-a\n")
-    await away(begin, "story-a.service")
-    await away(systemctl, "start", "story-a.socket")
-    selected = runtime(("story-a",))
+async def test_a_socket_that_may_start_it_again_is_named() -> None:
+    await away(systemctl, "start", "story-woken.socket", "story-woken.service")
+    selected = runtime(("story-woken",))
     outcome = await selected.stop((await one(selected)).reference, None)
-    assert outcome.why == "stopped by systemd; story-a.socket may start it again"
+    assert outcome.why == "stopped by systemd; story-woken.socket may start it again"
 
 
-async def test_systemd_keeps_a_link_for_each_life(units: None) -> None:
-    """By which it is told without a call whether units came or went."""
-    run = Path("/run")
-    await away(begin, "story-a.service", Slice="story.slice")
-    first = await away(lives.lives, run)
-    assert first is not None
-    assert {"story-a.service", "story.slice"} <= set(first)
-    await away(systemctl, "restart", "story-a.service")
-    second = await away(lives.lives, run)
-    assert second is not None
-    assert second["story-a.service"] != first["story-a.service"]
-    await away(systemctl, "stop", "story-a.service")
-    third = await away(lives.lives, run)
-    assert third is not None
-    assert "story-a.service" not in third
+async def test_systemd_keeps_a_link_for_each_life() -> None:
+    """By which it is told without a call whether services came or went."""
+    run, name = Path("/run"), "story-willing@1.service"
+    seen = []
+    for verb in ("start", "restart", "stop"):
+        await away(systemctl, verb, name)
+        up = await away(lives.lives, run)
+        assert up is not None
+        seen.append(up.get(name))
+    assert None not in seen[:2]
+    assert seen[0] != seen[1]
+    assert seen[2] is None
 
 
-async def test_many_units_are_one_call_of_milliseconds(units: None) -> None:
-    for number in range(5):
-        await away(begin, f"story-{number}.service")
-    manager = Manager()
+async def test_many_units_are_shown_in_one_short_call() -> None:
+    names = [f"story-willing@{number}.service" for number in range(20)]
+    await away(systemctl, "start", *names)
     began_seconds = anyio.current_time()
-    shown = await manager.show(("story-*.service",))
+    shown = await Manager().show(("story-willing@*.service",))
     took_seconds = anyio.current_time() - began_seconds
-    assert len(shown) == 5
+    assert len(shown) == 20
     assert took_seconds < 2, took_seconds
 
 
-async def test_the_rights_of_evictds_own_unit_suffice(units: None) -> None:
-    """As `deploy/evictd.service` is closed off, it stops and starts a unit."""
-    await away(begin, "story-a.service", DEAF)
-    words = [
-        f"--property={line}"
-        for line in SERVICE.read_text().splitlines()
-        if line.partition("=")[0] in CLOSED
-    ]
+async def test_the_rights_of_evictds_own_unit_suffice() -> None:
+    """As `deploy/evictd.service` is closed off, a unit is stopped and started."""
+    name = "story-deaf@1.service"
+    await away(systemctl, "start", name)
+    lines = (await away(SERVICE.read_text)).splitlines()
+    words = [f"--property={line}" for line in lines if line.partition("=")[0] in CLOSED]
     program = (
-        "import asyncio;from evictd.runtimes.systemd import Manager;m=Manager();"
-        "print(asyncio.run(m.available()));"
-        "print(asyncio.run(m.stop('story-a.service', 1)).result.value);"
-        "print(asyncio.run(m.start('story-a.service')).result.value)"
+        "import asyncio; from evictd.runtimes.systemd import Manager; manager = Manager();"
+        "print(asyncio.run(manager.available()));"
+        f"print(asyncio.run(manager.stop({name!r}, 1)).result.value);"
+        f"print(asyncio.run(manager.start({name!r})).result.value)"
     )
-    run = ("systemd-run", "--pipe", "--wait", "--quiet", *words, sys.executable, "-c", program)
-    finished = await away(subprocess.run, run, capture_output=True, text=True, timeout=100)
+    command = ("systemd-run", "--pipe", "--wait", *words, sys.executable, "-c", program)
+    finished = await away(subprocess.run, command, capture_output=True, text=True, timeout=100)
     assert finished.stdout.split("\n")[:3] == ["True", "gone", "started"], finished.stderr

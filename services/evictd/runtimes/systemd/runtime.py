@@ -96,10 +96,10 @@ class SystemdRuntime:
                 await self._closed.wait()
             now = await self._lives() or {}
             for name, _ in sorted(known.items() - now.items()):
-                if self._selection.covers(name):
+                if self._selection.may_cover(name):
                     yield Change(kind=ChangeKind.ENDED, runtime_id=name)
             for name, _ in sorted(now.items() - known.items()):
-                if self._selection.covers(name):
+                if self._selection.may_cover(name):
                     yield Change(kind=ChangeKind.STARTED, runtime_id=name)
             known = now
 

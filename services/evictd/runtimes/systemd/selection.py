@@ -11,7 +11,12 @@ class Selection:
 
     def __init__(self, source: SystemdSource) -> None:
         self.patterns = patterns(source)
+        self._has_slices = bool(source.slices)
 
     def covers(self, name: str) -> bool:
         """Whether a unit of this name was listed."""
         return any(fnmatchcase(name, pattern) for pattern in self.patterns)
+
+    def may_cover(self, name: str) -> bool:
+        """Whether a change of this unit may be one of a workload: it may be in a listed slice."""
+        return self._has_slices or self.covers(name)
