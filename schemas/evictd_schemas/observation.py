@@ -27,6 +27,8 @@ class MemoryStatistics(Struct, frozen=True, kw_only=True, rename="camel", omit_d
     swap_bytes: int | None = None
     estimated: bool = False
     """True where the host has no memory controller and the figure is a sum over processes."""
+    includes_cache: bool = False
+    """True where the source does not tell file pages apart: a stop may free less."""
 
 
 class FileSystemStatistics(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -28,6 +28,7 @@ from evictd.collector.sources import (
 from evictd.collector.sources.filesystems import FileSystem
 from evictd.collector.sources.storage import Occupied
 from evictd.collector.sources.workloads import Measured
+from evictd.collector.told_usage import ToldUsage
 from evictd.core.errors import PeerError
 from evictd.core.moments import Now
 from evictd.core.signals import disks
@@ -96,6 +97,7 @@ class Sight:
             STORAGE_DEADLINE_SECONDS,
         )
         self._census = Census(sources.interval_seconds)
+        self._told = ToldUsage(runtimes, clock)
         self._usage: Probe[tuple[Measured, ...]] = self._probe("workload usage", self._measure)
 
     def hierarchies(self) -> Hierarchies:
@@ -127,8 +129,9 @@ class Sight:
         signals = self._signals(now)
         occupied = self._take_storage(tasks, now)
         complete = complete and self._usage.failure is None
+        measured = self._told.added(tasks, now, self._measured)
         pods, doubles = composition.unique(
-            storage.with_storage(look.pod, occupied) for look in self._measured
+            storage.with_storage(look.pod, occupied) for look in measured
         )
         refused = [look.problem for look in self._measured if look.problem is not None]
         self._kills.use()

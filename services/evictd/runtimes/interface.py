@@ -5,7 +5,7 @@ to. A runtime decides nothing about pressure: it only refuses, last, what must n
 [design, law 9]
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from enum import StrEnum
 from typing import Protocol, TypeAlias, runtime_checkable
 from uuid import UUID, uuid5
@@ -13,7 +13,7 @@ from uuid import UUID, uuid5
 from msgspec import Struct
 
 from evictd.core.duty.outcomes import StartOutcome, StopOutcome
-from evictd_schemas import Pod, PodReference, StepOutcome
+from evictd_schemas import MemoryStatistics, Pod, PodReference, StepOutcome
 
 LIVES = UUID("6f1c1f0e-4a0b-5d0e-9d53-0d0c7a2f6b10")
 """The name space of the uids that runtimes make. Changing it makes every workload a stranger."""
@@ -164,6 +164,15 @@ class Keeper(Protocol):
 
         None: it is none of this runtime's, or the runtime cannot tell now. Never raises.
         """
+        ...
+
+
+@runtime_checkable
+class Meter(Protocol):
+    """What a runtime may be able to tell besides: usage that cannot be measured on this machine."""
+
+    async def usage(self, pods: Sequence[PodReference]) -> dict[str, MemoryStatistics]:
+        """Of these lives, by uid, without those of which it knows nothing; takes seconds."""
         ...
 
 

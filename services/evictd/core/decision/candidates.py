@@ -16,6 +16,7 @@ from evictd.core.moments import Now
 from evictd.core.pods import critical, reference
 from evictd.core.rules import Candidates, Rules
 from evictd.core.signals.amounts import rounded_text
+from evictd.core.signals.names import Resource, resource_of
 from evictd.core.wording import name_text
 from evictd_schemas import Pod, RankedPod
 
@@ -77,11 +78,12 @@ def _ignored(rules: Rules, pod: Pod) -> str:
 def _row(rules: Rules, plan: Plan, signal: str, place: Place, *, hard: bool, now: Now) -> RankedPod:
     verdict, remark = _verdict(rules, plan, place.pod, hard=hard, now=now)
     figures, rank = _figures(rules, signal, place), f"priority {place.priority}"
+    doubt = _doubt(signal, place.pod)
     ignored = _ignored(rules, place.pod) if verdict in MAY_GO else ""
     return RankedPod(
         pod=reference(place.pod),
         verdict=verdict,
-        why="; ".join(part for part in (remark, figures, rank, ignored) if part),
+        why="; ".join(part for part in (remark, figures, doubt, rank, ignored) if part),
         exceeds_request=place.exceeds,
         priority=place.priority,
         usage=place.usage,
@@ -115,6 +117,16 @@ def _exemption(rules: Rules, pod: Pod) -> tuple[Verdict, str] | None:
     if rules.candidates is Candidates.LABELLED and not pod.labelled:
         return Verdict.PROTECTED, "no candidate: neither a label nor `workloads:` names it"
     return None
+
+
+def _doubt(signal: str, pod: Pod) -> str:
+    """What makes its figure less than exact."""
+    memory = None if pod.stats is None else pod.stats.memory
+    if memory is None or resource_of(signal) is not Resource.MEMORY:
+        return ""
+    if memory.includes_cache:
+        return "file cache is included in that"
+    return "that is a sum over its processes" if memory.estimated else ""
 
 
 def _figures(rules: Rules, signal: str, place: Place) -> str:

@@ -15,6 +15,7 @@ import anyio
 import msgspec
 
 from evictd.core.errors import PeerError
+from evictd.runtimes.docker.figures import Figures
 from evictd.runtimes.docker.inspection import (
     CacheRecord,
     DiskUsage,
@@ -34,6 +35,8 @@ LIST_SECONDS = 5.0
 """The engine answers within milliseconds; beyond this it hangs."""
 INSPECT_SECONDS = 2.0
 """Of one container: a hung one must not delay the others."""
+STATISTICS_SECONDS = 4.0
+"""The engine itself collects once a second, and answers with the second one."""
 STOP_MARGIN_SECONDS = 15.0
 """Beyond the grace: the engine's own SIGKILL and clean-up."""
 START_SECONDS = 30.0
@@ -90,6 +93,17 @@ class Engine:
             return await self._connected().images.inspect(image_id)
 
         return await self._ask_for(f"image {image_id[:19]}", INSPECT_SECONDS, Image, ask)
+
+    async def statistics(self, container_id: str) -> Figures | None:
+        """What it uses, None when it is gone. Engines take one to two seconds for it."""
+        container = self._connected().containers.container(container_id)
+
+        async def ask() -> Any:
+            answer: Any = await container.stats(stream=False)
+            return answer[0] if isinstance(answer, list) else answer
+
+        what = f"statistics of container {container_id[:12]}"
+        return await self._ask_for(what, STATISTICS_SECONDS, Figures, ask)
 
     async def stop(
         self, container_id: str, grace_seconds: int | None, own_grace_seconds: int

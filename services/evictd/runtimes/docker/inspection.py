@@ -206,7 +206,18 @@ class Information(Struct, frozen=True, kw_only=True, rename="pascal"):
 
     cgroup_driver: str = "cgroupfs"
     memory_limit: bool = True
+    mem_total: int = 0
+    rootless: bool = False
+    cgroup_version: str = ""
     docker_root_dir: str = ""
+
+    @property
+    def shares_groups(self) -> bool:
+        """Whether containers have no control groups of their own, so that figures are not theirs.
+
+        Podman without root on cgroup v1 tells of each what all of them use together.
+        """
+        return self.rootless and self.cgroup_version == "1"
 
 
 class Component(Struct, frozen=True, kw_only=True, rename="pascal"):

@@ -1,6 +1,7 @@
 """The `Runtime` of an engine's containers."""
 
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,12 +20,13 @@ from evictd.runtimes.docker.naming import Name, Replicas
 from evictd.runtimes.docker.ownership import Parts
 from evictd.runtimes.docker.reclaiming import Reclaiming
 from evictd.runtimes.docker.starting import Starting, named
+from evictd.runtimes.docker.statistics import Statistics
 from evictd.runtimes.docker.stopping import Stopping
 from evictd.runtimes.interface import Change, ChangeKind, GoOn, Listing, Workload
 from evictd.runtimes.reclaims import Reclaims
 from evictd.runtimes.settings import SettingsFor, nothing_configured
 from evictd.shell.blocking import RunBlocking, in_thread
-from evictd_schemas import PodReference, StepOutcome
+from evictd_schemas import MemoryStatistics, PodReference, StepOutcome
 from evictd_schemas.topics import segment_problem
 
 INSPECTIONS_AT_ONCE = 8
@@ -87,6 +89,7 @@ class DockerRuntime:
         run_blocking: RunBlocking = in_thread,
     ) -> None:
         self._engine = engine
+        self._statistics = Statistics(engine=engine)
         self._starting = Starting(engine, self._refusal)
         self._reclaiming = Reclaiming(
             engine, reclaims or Reclaims(), self._untouchable, run_blocking
@@ -145,6 +148,13 @@ class DockerRuntime:
             failures = 0 if lasted_seconds > RECONNECT_SECONDS[-1] else failures + 1
             await anyio.sleep(RECONNECT_SECONDS[min(failures, len(RECONNECT_SECONDS) - 1)])
             yield Change(kind=ChangeKind.LOST)
+
+    async def usage(self, pods: Sequence[PodReference]) -> dict[str, MemoryStatistics]:
+        """By the engine's own statistics. [Meter]"""
+        known = ((pod.uid, self._container_ids.get(pod)) for pod in pods)
+        listed = {uid: number for uid, number in known if number is not None}
+        information = await self._known_information()
+        return await self._statistics.usage(listed, information, datetime.now(UTC))
 
     async def stop(self, pod: PodReference, grace_seconds: int | None) -> StopOutcome:
         """The engine's own stop; two at once are the engine's to join. [Runtime.stop]"""
