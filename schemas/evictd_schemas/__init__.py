@@ -35,6 +35,7 @@ from evictd_schemas.eviction import (
     RequesterStatus,
     RequestStatus,
     ResponderStatus,
+    Setback,
     TargetResponder,
 )
 from evictd_schemas.observation import (
@@ -104,6 +105,7 @@ __all__ = [
     "Resources",
     "ResponderStatus",
     "Segment",
+    "Setback",
     "SignalReading",
     "StepOutcome",
     "Stopped",

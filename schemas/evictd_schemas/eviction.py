@@ -84,6 +84,14 @@ class TargetResponder(Struct, frozen=True, kw_only=True, rename="camel", omit_de
     state: str = ""
 
 
+class Setback(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What did not work and is tried again, in figures. `cause` is a word for programs."""
+
+    cause: str
+    attempts: int = 0
+    next_try_time: Timestamp | None = None
+
+
 class ResponderStatus(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """What the controller knows of one responder's work. [eviction-request-api 2.3]"""
 
@@ -96,6 +104,7 @@ class ResponderStatus(Struct, frozen=True, kw_only=True, rename="camel", omit_de
     deadline_time: Timestamp | None = None
     interrupted_reason: str | None = None
     point_of_no_return: bool = False
+    setback: Setback | None = None
 
 
 class Forced(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -152,6 +161,7 @@ class Report(Struct, frozen=True, kw_only=True, rename="camel"):
     message: str = ""
     point_of_no_return: bool = False
     target_gone: bool = False
+    setback: Setback | None = None
     epoch: int = 0
     rev: int = 0
 

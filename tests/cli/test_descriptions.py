@@ -66,6 +66,17 @@ def test_an_eviction_is_described_with_its_chain_its_deadline_and_its_conditions
     assert any(line.split()[:2] == ["TargetEvicted", "False"] for line in lines)
 
 
+def test_what_did_not_work_yet_says_when_it_is_tried_again() -> None:
+    stage = Stage()
+    setback = {"cause": "Budget", "attempts": 3, "nextTryTime": ago(-40)}
+    entry = {"name": DRAIN, "startTime": ago(60), "message": "kept", "setback": setback}
+    stage.evict(responders=[entry])
+    (found,) = stage.mirror.objects(topics.EVICTION)
+    assert any(
+        line.endswith("kept [tried again in 40s]") for line in describe.eviction_lines(found, NOW)
+    )
+
+
 def test_an_eviction_that_was_forced_says_by_whom() -> None:
     stage = Stage()
     stage.evict(forced={"by": "evictd.io/node-pressure", "time": ago(7)}, targetResponders=[])

@@ -8,6 +8,7 @@ from typing import Any
 import click
 import msgspec
 
+from evictd.cli.chain_table import chain_lines
 from evictd.cli.eviction_tables import (
     NO_ANSWER,
     deadline_of,
@@ -37,7 +38,7 @@ from evictd.cli.tables import (
     output_option,
 )
 from evictd.client import Found, Mirror
-from evictd.core.protocol.chain import active, entry_of, ordered
+from evictd.core.protocol.chain import active
 from evictd.core.signals.names import MEMORY_AVAILABLE
 from evictd.core.wording import name_text
 from evictd.shell.blocking import in_thread
@@ -49,22 +50,10 @@ from evictd_schemas import (
     EvictionStatus,
     Pod,
     PodReference,
-    ResponderStatus,
-    TargetResponder,
     topics,
 )
 
 LABEL_CHARACTERS = 15
-CHAIN_HEAD = (
-    "  RESPONDER",
-    "PRIORITY",
-    "STATE",
-    "STARTED",
-    "HEARTBEAT",
-    "DEADLINE",
-    "COMPLETED",
-    "REPORT",
-)
 RESPONDER_LABELS = (
     "Node",
     "Responder",
@@ -256,33 +245,6 @@ def condition_lines(conditions: Iterable[Condition], now: datetime) -> Iterator[
             )
             for item in conditions
         ],
-    )
-
-
-def chain_lines(
-    chain: Iterable[TargetResponder], entries: Sequence[ResponderStatus], now: datetime
-) -> Iterator[str]:
-    """A row a responder, first to run first."""
-    yield "Chain:"
-    rows = [_turn(item, entry_of(entries, item.name), now) for item in ordered(chain)]
-    yield from aligned(CHAIN_HEAD, rows)
-    if not rows:
-        yield "  its target has not been observed yet"
-
-
-def _turn(item: TargetResponder, entry: ResponderStatus | None, now: datetime) -> tuple[str, ...]:
-    entry = entry or ResponderStatus(name=item.name)
-    reason = f" ({entry.interrupted_reason})" if entry.interrupted_reason else ""
-    report = f"{entry.message} [no way back]" if entry.point_of_no_return else entry.message
-    return (
-        f"  {item.name}",
-        str(item.priority),
-        f"{item.state}{reason}",
-        ago(entry.start_time, now),
-        ago(entry.heartbeat_time, now),
-        due(entry.deadline_time, now),
-        ago(entry.completion_time, now),
-        report.strip() or NOTHING,
     )
 
 

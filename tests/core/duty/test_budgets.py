@@ -199,6 +199,9 @@ def test_a_refusal_is_reported_with_attempts_and_cause_and_is_tried_again() -> N
         )
         assert not report(effects).point_of_no_return
         assert report(effects).completion_time is None
+        setback = report(effects).setback
+        assert setback is not None
+        assert (setback.cause, setback.attempts) == ("Budget", attempt)
         pauses.append(responder.duty.next_boot_seconds - responder.seconds)
         beats = []
         while responder.duty.phase is Phase.PAUSING:

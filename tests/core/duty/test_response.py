@@ -148,6 +148,9 @@ def test_what_must_never_be_stopped_is_refused_last(pod: Pod, why: str) -> None:
     assert report(effects).message == f"stop failed (attempts=1): {why}"
     assert not report(effects).point_of_no_return
     assert report(effects).completion_time is None
+    setback = report(effects).setback
+    assert setback is not None
+    assert (setback.cause, setback.attempts) == ("Refused", 1)
 
 
 def test_a_failed_stop_is_tried_again_after_a_pause_that_doubles_to_ten_minutes() -> None:
@@ -162,8 +165,16 @@ def test_a_failed_stop_is_tried_again_after_a_pause_that_doubles_to_ten_minutes(
             f"stop failed (attempts={attempt}): shop/web: engine does not answer"
         )
         pauses.append(responder.duty.next_boot_seconds - responder.seconds)
+        setback, reported_time = report(effects).setback, report(effects).heartbeat_time
+        assert setback is not None
+        assert setback.next_try_time is not None
+        assert reported_time is not None
+        assert (setback.cause, setback.attempts) == ("Failed", attempt)
+        assert (setback.next_try_time - reported_time).total_seconds() == pauses[-1]
         responder(Tick(), after=pauses[-1])
-        assert only(responder(Listed(uid=UID, pod=POD)), Stop)
+        again = responder(Listed(uid=UID, pod=POD))
+        assert only(again, Stop)
+        assert report(again).setback is None
     assert pauses == [5, 10, 20, 40, 80, 160, 320, 600, 600]
 
 

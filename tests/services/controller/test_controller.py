@@ -1,5 +1,7 @@
 """The controller's worker: what requesters and responders see of it."""
 
+from typing import Any
+
 import pytest
 from tests.services.controller.bench import DEFAULT, DRAIN, OTHER, WEB, Bench, drained, web
 
@@ -162,6 +164,34 @@ async def test_another_spec_of_a_final_request_is_not_final(bench: Bench) -> Non
     status = bench.status()
     assert status is not None
     assert status.final_time is None
+
+
+async def test_what_did_not_work_is_told_in_figures_until_it_has_worked(bench: Bench) -> None:
+    await bench.begin()
+    await bench.request()
+    setback = {"cause": "Budget", "attempts": 3, "nextTryTime": bench.time(20)}
+    await bench.report(message="kept", setback=setback)
+    eviction = bench.eviction()
+    assert eviction is not None
+    told = eviction.status.responders[0].setback
+    assert told is not None
+    assert (told.cause, told.attempts) == ("Budget", 3)
+    await bench.after(20)
+    await bench.report(message="stopping")
+    await bench.after(1)
+    eviction = bench.eviction()
+    assert eviction is not None
+    assert eviction.status.responders[0].setback is None
+
+
+@pytest.mark.parametrize("setback", [{"cause": "x" * 101}, {"cause": "x", "attempts": -1}])
+async def test_figures_that_mean_nothing_are_rejected(
+    bench: Bench, setback: dict[str, Any]
+) -> None:
+    await bench.begin()
+    await bench.request()
+    await bench.report(message="kept", setback=setback)
+    assert bench.reasons()[-1] == "MessageRejected"
 
 
 async def test_a_wish_is_announced_once_it_is_one(bench: Bench) -> None:

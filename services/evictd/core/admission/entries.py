@@ -48,7 +48,11 @@ def entry_problems(
 def reported(entry: ResponderStatus) -> ResponderStatus:
     """The entry without what evictd adds to it, which is never a responder's to write."""
     return structs.replace(
-        entry, deadline_time=None, interrupted_reason=None, point_of_no_return=False
+        entry,
+        deadline_time=None,
+        interrupted_reason=None,
+        point_of_no_return=False,
+        setback=None,
     )
 
 

@@ -21,10 +21,12 @@ from evictd.core.problems import Problem
 from evictd.core.protocol.inputs import ControllerRules
 from evictd.core.protocol.reports import AHEAD_SECONDS_MAX, ahead
 from evictd.core.protocol.vocabulary import PresenceStatus, RequestType
-from evictd_schemas import API_VERSION, EvictionRequest, Metadata, Registration, Report
+from evictd_schemas import API_VERSION, EvictionRequest, Metadata, Registration, Report, Setback
 
 NAMESPACES_MAX = 100
 """Namespaces and labels that one registration may name."""
+CAUSE_LENGTH_MAX = 100
+"""Characters of the word for why something is tried again."""
 
 
 def requested_problems(
@@ -58,6 +60,8 @@ def report_problems(report: Report, now: Now) -> Iterator[Problem]:
         yield invalid("expectedCompletionTime", "it lies more than ten years ahead")
     if len(report.message) > MESSAGE_LENGTH_MAX:
         yield too_long("message", len(report.message), MESSAGE_LENGTH_MAX)
+    if report.setback is not None:
+        yield from _setback_problems(report.setback)
 
 
 def registration_problems(responder: str, registration: Registration) -> Iterator[Problem]:
@@ -75,6 +79,13 @@ def registration_problems(responder: str, registration: Registration) -> Iterato
     yield from duration("startDeadlineSeconds", registration.start_deadline_seconds)
     yield from duration("heartbeatDeadlineSeconds", registration.heartbeat_deadline_seconds)
     yield from duration("heartbeatSeconds", registration.heartbeat_seconds)
+
+
+def _setback_problems(setback: Setback) -> Iterator[Problem]:
+    if len(setback.cause) > CAUSE_LENGTH_MAX:
+        yield too_long("setback.cause", len(setback.cause), CAUSE_LENGTH_MAX)
+    if setback.attempts < 0:
+        yield invalid("setback.attempts", "it is less than 0")
 
 
 def _same(field: str, written: str, topic: str) -> Iterator[Problem]:

@@ -29,6 +29,7 @@ from evictd.core.duty.state import (
 from evictd.core.effects import Publish, Stop, Tick, WakeAt
 from evictd.core.moments import Now, whole_second
 from evictd.core.pods import critical
+from evictd.core.protocol.vocabulary import SetbackCause
 from evictd.core.rules import Mode, Rules
 from evictd.core.wording import name_text
 from evictd_schemas import Eviction, Pod
@@ -124,7 +125,7 @@ def _begun(rules: Rules, duty: Duty, pod: Pod, withheld: str | None, now: Now) -
         return _standing(rules, telling.completed(duty, f"{would}; {dry}", now, gone=False), now)
     duty = structs.replace(duty, withheld=refusal is None and withheld is not None)
     if refusal is not None:
-        return _standing(rules, telling.failed(duty, refusal, now), now)
+        return _standing(rules, telling.failed(duty, SetbackCause.REFUSED, refusal, now), now)
     if withheld is not None:
         return _standing(rules, telling.refused(duty, withheld, now), now)
     if ways.left_to_webhook(duty, pod):
@@ -159,9 +160,11 @@ def _ended(rules: Rules, duty: Duty, uid: str, outcome: StopOutcome, now: Now) -
     if not outcome.ended:
         if duty.phase is not Phase.STOPPING:
             return duty, ()
-        signalled = duty.signalled or outcome.result is StopResult.FAILED
+        was_tried = outcome.result is StopResult.FAILED
+        cause = SetbackCause.FAILED if was_tried else SetbackCause.REFUSED
         why = f"{name_text(target)}: {outcome.why}"
-        duty = telling.failed(structs.replace(duty, signalled=signalled), why, now)
+        duty = structs.replace(duty, signalled=duty.signalled or was_tried)
+        duty = telling.failed(duty, cause, why, now)
         if duty.dismissed:
             return Duty(), telling.retracted(rules, duty)
         return _standing(rules, duty, now)

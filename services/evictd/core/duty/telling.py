@@ -19,10 +19,10 @@ from evictd.core.effects import Publish, Retract
 from evictd.core.moments import Now, whole_second
 from evictd.core.orders import Restore, comes_back
 from evictd.core.protocol.naming import report_topic
-from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
+from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, SetbackCause
 from evictd.core.rules import Rules
 from evictd.core.wording import name_text
-from evictd_schemas import PodReference, Report, Stopped, topics
+from evictd_schemas import PodReference, Report, Setback, Stopped, topics
 
 
 def stopping(duty: Duty, message: str, now: Now) -> Duty:
@@ -33,11 +33,11 @@ def stopping(duty: Duty, message: str, now: Now) -> Duty:
     return _reported(duty, message, now, expected=expected)
 
 
-def failed(duty: Duty, why: str, now: Now) -> Duty:
+def failed(duty: Duty, cause: SetbackCause, why: str, now: Now) -> Duty:
     """Not ended: attempts, the reason, and a pause that doubles."""
     duty = paused(duty, now)
     message = f"stop failed (attempts={duty.attempts}): {why}"
-    return _reported(duty, message, now, expected=None)
+    return _reported(duty, message, now, expected=None, setback=_setback(duty, cause, now))
 
 
 def refused(duty: Duty, why: str, now: Now) -> Duty:
@@ -45,9 +45,15 @@ def refused(duty: Duty, why: str, now: Now) -> Duty:
 
     Nothing was sent, so that the wish may still be taken back. [eviction-request-api 7]
     """
-    duty = paused(duty, now)
+    duty, cause = paused(duty, now), SetbackCause.BUDGET
     message = f"stop refused (attempts={duty.attempts}) cause=budget: {why}"
-    return _reported(duty, message, now, expected=None)
+    return _reported(duty, message, now, expected=None, setback=_setback(duty, cause, now))
+
+
+def _setback(duty: Duty, cause: SetbackCause, now: Now) -> Setback:
+    """The same in figures, for whoever should not have to read the sentence."""
+    pause = timedelta(seconds=duty.next_boot_seconds - now.boot_seconds)
+    return Setback(cause=cause, attempts=duty.attempts, next_try_time=whole_second(now.utc + pause))
 
 
 def paused(duty: Duty, now: Now) -> Duty:
@@ -69,7 +75,14 @@ def completed(duty: Duty, message: str, now: Now, *, gone: bool) -> Duty:
     return structs.replace(duty, phase=Phase.DONE, report=report)
 
 
-def _reported(duty: Duty, message: str, now: Now, *, expected: datetime | None) -> Duty:
+def _reported(
+    duty: Duty,
+    message: str,
+    now: Now,
+    *,
+    expected: datetime | None,
+    setback: Setback | None = None,
+) -> Duty:
     assert duty.eviction is not None  # noqa: S101 - only an assigned duty reports
     report = Report(
         eviction_uid=duty.eviction.metadata.uid,
@@ -77,6 +90,7 @@ def _reported(duty: Duty, message: str, now: Now, *, expected: datetime | None) 
         expected_completion_time=expected,
         message=topics.cut(message, MESSAGE_BYTES_MAX),
         point_of_no_return=duty.signalled or duty.phase is Phase.STOPPING,
+        setback=setback,
     )
     return structs.replace(duty, report=report, heartbeat_boot_seconds=now.boot_seconds)
 

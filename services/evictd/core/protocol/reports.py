@@ -151,6 +151,7 @@ def _entry(eviction: Eviction, entry: ResponderStatus, run: Run, now: datetime) 
         completion_time=completion,
         message=report.message,
         point_of_no_return=entry.point_of_no_return or report.point_of_no_return,
+        setback=report.setback,
     )
     if heartbeat == entry.heartbeat_time:
         return fresh

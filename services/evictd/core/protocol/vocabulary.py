@@ -45,6 +45,15 @@ class RequestType(StrEnum):
         return tuple(RequestType).index(self)
 
 
+class SetbackCause(StrEnum):
+    """Why the default responder has not ended its target yet."""
+
+    BUDGET = "Budget"
+    REFUSED = "Refused"
+    """Its runtime, or what it is, does not let it be stopped."""
+    FAILED = "Failed"
+
+
 class State(StrEnum):
     """Where one responder of the chain stands."""
 
