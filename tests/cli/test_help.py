@@ -27,7 +27,8 @@ def test_the_document_names_no_verb_that_is_not_there() -> None:
 
 
 @pytest.mark.parametrize(
-    "verb", ["get", "describe", "watch", "request", "withdraw", "plan", "history", "status"]
+    "verb",
+    ["get", "describe", "watch", "request", "withdraw", "plan", "history", "status", "doctor"],
 )
 def test_the_document_names_every_option_of_the_people_s_verbs(verb: str) -> None:
     command = evictd.get_command(None, verb)  # type: ignore[arg-type] # it needs no context

@@ -4,22 +4,26 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from click.testing import Result
+from msgspec import structs
 from tests.cli.bus import DRAIN, EVICTED, MIB, NODE, NOW, WEB, Stage, ago, pod
 
-from evictd.cli import offline, past, reading, status
+from evictd.cli import offline, past, reading, standing_text
+from evictd.cli.figures import Figures
+from evictd.cli.standing import Standing, standing
 from evictd.core.effects import ControllerEffect, Keep
 from evictd.core.errors import HostError, PeerError
 from evictd.core.protocol.case import Case
 from evictd.shell.journal import Row
 from evictd.shell.journal_sqlite import SqliteJournal
-from evictd_schemas import Eviction, topics
-from evictd_schemas.configuration import Configuration
+from evictd_schemas import Eviction, Observation, topics
+from evictd_schemas.configuration import Configuration, Signals
 
 Run = Callable[..., Result]
 SHORT = "memory.available is 400Mi, below the hard threshold 500Mi"
@@ -31,7 +35,12 @@ CONFIGURATION = Configuration(candidates="all", profile="kubelet")
 
 def screen(stage: Stage) -> list[str]:
     """The lines about the node."""
-    return [*status.node_lines(stage.mirror, CONFIGURATION, NODE, NOW)]
+    return [*standing_text.lines(at_home(stage), NOW)]
+
+
+def at_home(stage: Stage) -> Standing:
+    """The same as a value."""
+    return standing(stage.mirror, CONFIGURATION, NODE, NOW)
 
 
 def evictions(*conditions: Any) -> tuple[Eviction, ...]:
@@ -118,18 +127,18 @@ def test_of_a_node_without_workers_of_its_own_it_is_told_whose_decide_for_it() -
     stage.say(topics.WORKER, serving, node="edge-1", worker="all")
     stage.say(topics.WORKER, {**serving, "serves": ["far"]}, node="far", worker="all")
     stage.say(topics.WORKER, {**serving, "status": "lost"}, node="edge-2", worker="all")
-    (line,) = status.worker_lines(stage.mirror, NODE)
+    (line,) = standing_text.worker_lines(at_home(stage))
     assert line == "workers:     those of edge-1 decide for it"
 
 
 def test_other_nodes_of_the_bus_are_a_line_each() -> None:
     stage = Stage()
-    for number in range(status.OTHERS_MAX + 2):
+    for number in range(standing_text.OTHERS_MAX + 2):
         stage.observe(node=f"edge-{number:02}")
-    lines = [*status.other_lines(stage.mirror, NODE)]
+    lines = [*standing_text.other_lines(at_home(stage).others)]
     assert lines[0] == "also:        edge-00: Unknown"
     assert lines[-1] == "also:        2 more; see `evictd get nodes`"
-    assert len(lines) == status.OTHERS_MAX + 1
+    assert len(lines) == standing_text.OTHERS_MAX + 1
 
 
 @pytest.fixture
@@ -172,15 +181,57 @@ def alive(machine: Path, worker: str, seconds_ago: float) -> None:
     (machine / "run" / f"{worker}.alive").write_text(f"{moment:.3f}\n")
 
 
-def test_without_a_broker_journal_and_signs_of_life_speak(machine: Path) -> None:
+def seen(*pods: dict[str, Any], complete: bool = True, **found: Any) -> Figures:
+    """A look at the machine, at NOW."""
+    signals = {"memory.available": {"available": 400 * MIB, "capacity": 4096 * MIB}}
+    message = {"node": NODE, "time": ago(0), "signals": signals, "pods": list(pods)}
+    observation = msgspec.convert({**message, "podsComplete": complete}, Observation)
+    return Figures(observation=observation, **{"failures": {}, **found})
+
+
+def by_itself(path: Path, look: Figures | None = None, now: datetime = NOW) -> list[str]:
+    """The screen without a broker."""
+    told = offline.told(CONFIGURATION, seen() if look is None else look, path, now)
+    return [*standing_text.lines(told, now)]
+
+
+def test_without_a_broker_journal_signs_of_life_and_a_look_speak(machine: Path) -> None:
     alive(machine, "controller", 2)
     alive(machine, "evictor", 100)
     path = journal_with(machine, *evictions(*EVICTED), running=evictions())
-    assert [*offline.lines(path, NOW)] == [
-        "late:        evictor has been silent for 100 s",
-        "workers:     controller alive",
-        f"leaving:     shop/web on {NODE} when the journal was written last: {DRAIN} is at work",
+    used = {"memory": {"workingSetBytes": 512 * MIB}}
+    lines = by_itself(path, seen(pod("cache", stats=used)))
+    assert lines[0] == f"{NODE}: mode observe, observed 0s ago"
+    assert lines[-6:] == [
+        f"leaving:     shop/web: {DRAIN} is at work, its deadline in 115s (by the journal)",
+        f"down:        shop/web for 20s, short of memory.available; comes back {BY_ITSELF}",
+        lines[-4],
         f"evicted:     shop/web on {NODE}, 20s ago: moving house",
+        "workers:     controller, alive",
+        "late:        evictor has been silent for 100 s",
+    ]
+    assert lines[-4].startswith("next:        shop/cache (nothing is stopped in mode observe): ")
+
+
+def test_without_a_broker_conditions_are_those_of_the_moment(machine: Path) -> None:
+    configuration = structs.replace(CONFIGURATION, eviction_hard=Signals(memory_available="500Mi"))
+    told = offline.told(configuration, seen(), machine / "none", NOW)
+    assert [one.type for one in told.conditions if one.status == "True"] == ["MemoryPressure"]
+    assert "conditions:  MemoryPressure" in [*standing_text.lines(told, NOW)]
+
+
+def test_without_a_broker_who_runs_again_or_may_run_is_not_down(machine: Path) -> None:
+    """An engine that is silent has not said that anybody is gone."""
+    path = journal_with(machine, *evictions(*EVICTED))
+    for look in (seen(pod("web")), seen(complete=False)):
+        assert "down:        nothing because of evictd" in by_itself(path, look)
+
+
+def test_without_a_broker_an_engine_that_is_silent_or_refuses_is_late(machine: Path) -> None:
+    look = seen(failures={"systemd": "refused"}, silent=("docker does not answer",))
+    assert by_itself(machine / "none", look)[-2:] == [
+        "late:        systemd: refused",
+        "late:        docker does not answer",
     ]
 
 
@@ -189,16 +240,37 @@ def test_on_a_machine_without_evictd_the_exit_code_says_so(offline_run: Run) -> 
         result = offline_run(*arguments)
         assert result.exit_code == 5
         assert "start `evictd up`, or name a broker" in result.stderr
-        assert "none is running here" in result.stdout
+        assert "none shows life here" in result.stdout
         assert "none that can be read" in result.stdout
+
+
+def test_as_json_it_is_one_object_with_and_without_a_broker(offline_run: Run) -> None:
+    result = offline_run("status", "-o", "json")
+    assert result.exit_code == 5
+    told = msgspec.json.decode(result.stdout, type=Standing)
+    assert (told.node, told.source, told.workers) == (NODE, "machine", ())
+    stage = Stage()
+    stage.evict()
+    assert at_home(stage).leaving[0].responder == DRAIN
+    assert msgspec.json.decode(msgspec.json.encode(at_home(stage)))["leaving"][0]["name"] == "web"
+
+
+def test_a_source_that_does_not_answer_is_late_as_its_worker_says(machine: Path) -> None:
+    stage = Stage()
+    lag = {"collector docker waiting": 12.5, "collector workload storage waiting": 90.0}
+    status = {"worker": "all", "status": "ready", "lag": {**lag, "broker": 0.01, "looks": 400}}
+    stage.say(topics.WORKER, status, worker="all")
+    assert at_home(stage).late == ("all: docker had not answered for 12.5 s",)
+    said = {**status, "epoch": 2, "message": "docker does not answer"}
+    stage.say(topics.WORKER, said, worker="all")
+    assert at_home(stage).late[0] == "all: docker does not answer"
 
 
 def test_an_old_end_is_no_news(machine: Path) -> None:
     path = journal_with(machine, *evictions(*EVICTED))
-    late = NOW.replace(year=NOW.year + 1)
-    assert [*offline.lines(path, late)][-1] == (
-        "evicted:     nothing in the last day, and nothing is leaving"
-    )
+    lines = by_itself(path, now=NOW.replace(year=NOW.year + 1))
+    assert "evicted:     nothing in the last day" in lines
+    assert "down:        nothing because of evictd" in lines
 
 
 def test_history_tells_what_when_why_by_whom_and_how_long(offline_run: Run, machine: Path) -> None:

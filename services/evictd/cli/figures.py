@@ -26,10 +26,11 @@ AGAIN_SECONDS = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """What was seen, and which sources did not answer, by name and reason."""
+    """What was seen, which sources failed, by name and reason, and who has not answered yet."""
 
     observation: Observation
     failures: dict[str, str]
+    silent: tuple[str, ...] = ()
 
 
 def figures(configuration: Configuration, node: str, *, with_workloads: bool) -> Figures:
@@ -40,10 +41,11 @@ def figures(configuration: Configuration, node: str, *, with_workloads: bool) ->
 async def _figures(configuration: Configuration, node: str, *, with_workloads: bool) -> Figures:
     async with AsyncExitStack() as stack:
         found: list[Runtime] = []
-        for runtime in runtimes(configuration) if with_workloads else ():
+        made = await in_thread(lambda: tuple(runtimes(configuration))) if with_workloads else ()
+        for runtime in made:
             stack.push_async_callback(runtime.close)
             found.append(runtime)
-        seen = await _seen(configuration, found)
+        seen, silent = await _seen(configuration, found)
     observation = composition.observation(
         seen.look,
         node=node,
@@ -54,11 +56,13 @@ async def _figures(configuration: Configuration, node: str, *, with_workloads: b
     whole, _ = composition.admissible(observation)
     # Who was not asked for is not told as nobody.
     told = whole if with_workloads else structs.replace(whole, pods=None)
-    return Figures(observation=told, failures=seen.failures)
+    return Figures(observation=told, failures=seen.failures, silent=silent)
 
 
-async def _seen(configuration: Configuration, found: Sequence[Runtime]) -> Seen:
-    """Look until every source has said something, or the time is over."""
+async def _seen(
+    configuration: Configuration, found: Sequence[Runtime]
+) -> tuple[Seen, tuple[str, ...]]:
+    """Look until every source has said something, or the time is over; who was silent then."""
     sight = Sight(
         sources=configuration.sources,
         runtimes=found,
@@ -72,8 +76,9 @@ async def _seen(configuration: Configuration, found: Sequence[Runtime]) -> Seen:
             while not _is_whole(seen, found):
                 await anyio.sleep(AGAIN_SECONDS)
                 seen = await sight.look(tasks)
+        silent = tuple(sight.silent())
         tasks.cancel_scope.cancel()
-    return seen
+    return seen, silent
 
 
 def _is_whole(seen: Seen, found: Sequence[Runtime]) -> bool:

@@ -1,23 +1,34 @@
-"""What this machine itself knows where no broker answers: signs of life and the journal."""
+"""What this machine itself knows where no broker answers: signs of life, the journal, one own look.
+
+The look goes through the collector's sources, the engine's socket included, and is judged as the
+workers would judge it; so conditions hold as of now, without what was before.
+"""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from evictd.cli import past
 from evictd.cli.alive import runtime_folder
 from evictd.cli.eviction_tables import end_time
+from evictd.cli.figures import Figures, figures
 from evictd.cli.health import SILENT_SECONDS_MAX, boot_seconds
-from evictd.cli.tables import ago
+from evictd.cli.situation import of_observation
+from evictd.cli.standing import Down, Gone, Leaving, Standing, following, held, is_known, leaving
+from evictd.core.decision.explanation import explained
 from evictd.core.errors import HostError
-from evictd.core.protocol.chain import active
+from evictd.core.orders import comes_back
 from evictd.core.protocol.conditions import holds
 from evictd.core.protocol.vocabulary import ConditionType
-from evictd_schemas import Eviction
+from evictd.shell.configuration import rules_of
+from evictd_schemas import Eviction, Observation
+from evictd_schemas.configuration import Configuration
 
 LATELY = timedelta(days=1)
 """How far back is told what was evicted."""
+DOWN = timedelta(days=7)
+"""What was evicted longer ago and does not run is nobody's news any more."""
 SHOWN = 10
 """Rows of each kind."""
 
@@ -41,44 +52,90 @@ def late_workers() -> Iterator[str]:
             yield f"{worker} has been silent for {seconds:.0f} s"
 
 
-def lines(journal: Path, now: datetime) -> Iterator[str]:
-    """Workers, what was running when the journal was written last, what was evicted lately."""
-    yield from worker_lines()
+def alive_workers() -> Iterator[str]:
+    """Those whose loop has."""
+    for worker, seconds in silent_seconds().items():
+        if 0 <= seconds <= SILENT_SECONDS_MAX:
+            yield worker
+
+
+def standing(configuration: Configuration, node: str, journal: Path, now: datetime) -> Standing:
+    """Of this machine: what its journal remembers, and what can be seen of it now."""
+    return told(configuration, figures(configuration, node, with_workloads=True), journal, now)
+
+
+def told(configuration: Configuration, seen: Figures, journal: Path, now: datetime) -> Standing:
+    """The same for a look that has been had."""
+    observation = seen.observation
+    look = of_observation(configuration, observation)
+    failing = (f"{source}: {reason}" for source, reason in sorted(seen.failures.items()))
+    running, ended, problem = _remembered(journal)
+    return Standing(
+        node=observation.node,
+        source="machine",
+        mode=rules_of(configuration, observation.node).mode,
+        observed=observation.time,
+        known=is_known(look.given.pressure),
+        conditions=tuple(held(look.given.pressure)),
+        leaving=running,
+        down=tuple(_down(ended, observation, now)),
+        next=following(explained(look).ranking),
+        workers=tuple(alive_workers()),
+        late=(*late_workers(), *failing, *seen.silent),
+        evicted=tuple(_gone(past.ended_since(ended, now - LATELY)))[-SHOWN:],
+        journal=problem,
+    )
+
+
+def _remembered(journal: Path) -> tuple[tuple[Leaving, ...], list[Eviction], str]:
+    """What ran when the journal was written last, what had ended, and why nothing is known."""
     if not past.readable(journal):
-        yield f"journal:     none that can be read at {journal}"
-        return
-    running = [*past.running(journal)]
-    for eviction in running[:SHOWN]:
-        name = f"{past.target(eviction)} on {eviction.status.node}"
-        yield f"leaving:     {name} when the journal was written last: {_turn(eviction)}"
-    evicted = [
-        item
-        for item in past.ended_since(past.history(journal), now - LATELY)
-        if holds(item.status.conditions, ConditionType.TARGET_EVICTED)
-    ]
-    for eviction in evicted[-SHOWN:]:
-        why = past.why(eviction)
-        yield (
-            f"evicted:     {past.target(eviction)} on {eviction.status.node}, "
-            f"{ago(end_time(eviction.status), now)} ago" + (f": {why}" if why else "")
+        return (), [], f"none that can be read at {journal}"
+    found = (leaving(item, item.metadata.namespace) for item in past.running(journal))
+    running = tuple(item for item in found if item is not None)
+    return running[:SHOWN], [*_evicted(past.history(journal))], ""
+
+
+def _evicted(ended: Iterable[Eviction]) -> Iterator[Eviction]:
+    """Those that ended with the end of their target."""
+    for item in ended:
+        if holds(item.status.conditions, ConditionType.TARGET_EVICTED):
+            yield item
+
+
+def _gone(ended: Iterable[Eviction]) -> Iterator[Gone]:
+    for item in ended:
+        yield Gone(
+            namespace=item.metadata.namespace,
+            name=_name(item),
+            node=item.status.node or "",
+            time=end_time(item.status),
+            why=past.why(item),
         )
-    if not running and not evicted:
-        yield "evicted:     nothing in the last day, and nothing is leaving"
 
 
-def worker_lines() -> Iterator[str]:
-    """Who shows life on this machine."""
-    silent = silent_seconds()
-    late = [*late_workers()]
-    if not silent:
-        yield f"workers:     none is running here ({runtime_folder()} has no sign of life)"
-    for worker in late:
-        yield f"late:        {worker}"
-    alive = [worker for worker, seconds in silent.items() if 0 <= seconds <= SILENT_SECONDS_MAX]
-    if alive:
-        yield f"workers:     {', '.join(alive)} alive"
+def _down(ended: list[Eviction], seen: Observation, now: datetime) -> Iterator[Down]:
+    """What was evicted here and does not run; nothing where it cannot be told what runs."""
+    if not seen.pods_complete or seen.pods is None:
+        return
+    running = {(pod.namespace, pod.name) for pod in seen.pods}
+    here = [item for item in past.ended_since(ended, now - DOWN) if item.status.node == seen.node]
+    last = {(item.metadata.namespace, _name(item)): item for item in here}
+    for (namespace, name), item in last.items():
+        since = end_time(item.status)
+        if (namespace, name) in running or since is None:
+            continue
+        signal = None if item.status.reason is None else item.status.reason.signal
+        by_itself = comes_back(signal)
+        yield Down(
+            namespace=namespace,
+            name=name,
+            since=since,
+            signal=signal,
+            returns="when there is room again" if by_itself else "when somebody starts it",
+        )
 
 
-def _turn(eviction: Eviction) -> str:
-    current = active(eviction.status.target_responders)
-    return "nobody is at work" if current is None else f"{current.name} is at work"
+def _name(item: Eviction) -> str:
+    pod = item.spec.target.pod
+    return item.metadata.name if pod is None else pod.name
