@@ -10,8 +10,9 @@ from evictd.cli.checkup.engine import NEEDS
 from evictd.runtimes.docker import rights
 from evictd.runtimes.docker.rights import NOBODY, Sight, asked, environment
 
-USED = [name for name in NEEDS if name not in ("GET /images/json", "DELETE /images/{id}")]
-"""Without those that only the removing of unused images needs."""
+REMOVING = ("GET /images/json", "DELETE /images/{id}", "DELETE /containers/{id}")
+"""What only the removing of unused images and dead containers needs."""
+USED = [name for name in NEEDS if name not in REMOVING]
 
 
 @pytest.fixture
@@ -30,18 +31,19 @@ async def test_each_endpoint_that_is_used_is_asked_once(double: EngineDouble) ->
     double.add("1", "web")
     double.add("2", "db")
     assert list(statuses(await asked(double.address))) == USED
-    assert list(statuses(await asked(double.address, with_images=True))) == list(NEEDS)
+    assert list(statuses(await asked(double.address, images=True, containers=True))) == list(NEEDS)
 
 
 async def test_nothing_is_changed(double: EngineDouble) -> None:
     """Only a container that cannot exist is stopped or started, and nothing is pruned."""
     double.add("1", "web")
-    await asked(double.address, with_images=True)
+    await asked(double.address, images=True, containers=True)
     changing = [line for line in double.asked if not line.startswith("GET ")]
     assert changing == [
         f"POST containers/{NOBODY}/stop",
         f"POST containers/{NOBODY}/start",
         f"DELETE images/{NOBODY}",
+        f"DELETE containers/{NOBODY}",
     ]
 
 

@@ -29,13 +29,16 @@ class SocketFacts(Struct, frozen=True, kw_only=True):
 class EngineFacts(Struct, frozen=True, kw_only=True):
     """`address` None: no engine is looked at. `wanted`: the configuration says that there is one.
 
-    `named`: `DOCKER_HOST` names it. `user`: who asks. `acts`: workloads are stopped here, so that a
+    `named`: `DOCKER_HOST` names it. `images`, `containers`: unused images and dead containers are
+    removed here. `user`: who asks. `acts`: workloads are stopped here, so that a
     refused stop is more than a remark.
     """
 
     address: str | None = None
     wanted: bool = False
     named: bool = False
+    images: bool = False
+    containers: bool = False
     socket: SocketFacts | None = None
     sight: Sight = Sight()
     user: str = ""
@@ -100,6 +103,12 @@ NEEDS = {
         purpose="unused images cannot be removed",
         variables=("IMAGES=1", "POST=1"),
         expression="images/.+",
+        when_acting=True,
+    ),
+    "DELETE /containers/{id}": Need(
+        purpose="dead containers cannot be removed",
+        variables=("CONTAINERS=1", "POST=1"),
+        expression="containers/[^/]+",
         when_acting=True,
     ),
 }

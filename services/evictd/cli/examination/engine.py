@@ -3,6 +3,7 @@
 import getpass
 import grp
 import os
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,6 +17,7 @@ from evictd.core.errors import EvictdError
 from evictd.core.rules import Mode, Rules
 from evictd.runtimes.docker import DockerRuntime
 from evictd.runtimes.docker.rights import asked
+from evictd.shell.blocking import in_thread
 from evictd_schemas.configuration import Configuration
 
 LIST_SECONDS = 5.0
@@ -31,6 +33,8 @@ def reached(configuration: Configuration, rules: Rules) -> EngineFacts:
         address=address,
         wanted=docker.enabled is True,
         named="DOCKER_HOST" in os.environ,
+        images=configuration.reclaim.unused_images.enabled,
+        containers=configuration.reclaim.dead_containers.enabled,
         socket=None if socket is None else socket_facts(Path(socket)),
         user=_user(),
         acts=rules.mode is Mode.ACT,
@@ -39,8 +43,10 @@ def reached(configuration: Configuration, rules: Rules) -> EngineFacts:
 
 async def answered(facts: EngineFacts) -> EngineFacts:
     """The same with all that it says."""
-    address = facts.address
-    return facts if address is None else structs.replace(facts, sight=await asked(address))
+    if facts.address is None:
+        return facts
+    sight = await asked(facts.address, images=facts.images, containers=facts.containers)
+    return structs.replace(facts, sight=sight)
 
 
 def _path(address: str) -> str | None:
@@ -50,18 +56,17 @@ def _path(address: str) -> str | None:
 
 
 async def label_problems(configuration: Configuration) -> tuple[str, ...]:
-    """What the runtime has to say about workloads; nothing where it cannot be asked."""
-    for runtime in runtimes(configuration):
-        try:
-            if not isinstance(runtime, DockerRuntime):
-                continue
-            with anyio.move_on_after(LIST_SECONDS):
-                listing = await runtime.list()
-                return tuple(text for text in listing.problems if "label" in text)
-        except EvictdError:
-            return ()  # whatever is refused has a line of its own
-        finally:
-            await runtime.close()
+    """What the runtime has to say about labels; nothing where it cannot be asked."""
+    made = await in_thread(lambda: tuple(runtimes(configuration)))
+    async with AsyncExitStack() as stack:
+        for runtime in made:
+            stack.push_async_callback(runtime.close)
+        docker = next((one for one in made if isinstance(one, DockerRuntime)), None)
+        if docker is None:
+            return ()
+        with anyio.move_on_after(LIST_SECONDS), suppress(EvictdError):  # a refusal has its own line
+            listing = await docker.list()
+            return tuple(text for text in listing.problems if "label" in text)
     return ()
 
 

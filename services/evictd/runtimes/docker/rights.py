@@ -25,6 +25,10 @@ NOBODY = "0" * 64
 """An id that no container has. In the form of an id, so that a proxy's expression lets it by."""
 
 
+PAST_EVENTS = "/events?since=1&until=2"
+"""Those of a second long ago: there are none, and the stream ends at once."""
+
+
 class Answer(Struct, frozen=True, kw_only=True):
     """One endpoint. `status` None: nobody answered, and `why` says what happened instead.
 
@@ -120,10 +124,10 @@ class Sight(Struct, frozen=True, kw_only=True):
     containers_left_out: int = 0
 
 
-async def asked(address: str, *, with_images: bool = False) -> Sight:
+async def asked(address: str, *, images: bool = False, containers: bool = False) -> Sight:
     """Ask an engine at `unix://…` or `tcp://…`. Never raises for what an engine can answer.
 
-    `with_images`: the calls that only removing unused images needs too.
+    `images`, `containers`: the calls too that only removing those needs.
     """
     timeout = aiohttp.ClientTimeout(total=CALL_SECONDS, sock_connect=CONNECT_SECONDS)
     try:
@@ -131,7 +135,7 @@ async def asked(address: str, *, with_images: bool = False) -> Sight:
     except (ValueError, OSError) as error:
         return Sight(answers=(Answer(endpoint="GET /version", why=str(error)),))
     try:
-        return await _Questions(client).all(with_images=with_images)
+        return await _Questions(client).all(images=images, containers=containers)
     finally:
         await client.close()
 
@@ -144,7 +148,7 @@ class _Questions:
         self._prefix = ""
         self._answers: list[Answer] = []
 
-    async def all(self, *, with_images: bool) -> Sight:
+    async def all(self, *, images: bool, containers: bool) -> Sight:
         version = await self._get("/version", "/version")
         if self._answers[0].status is None:
             return Sight(answers=tuple(self._answers))
@@ -152,20 +156,21 @@ class _Questions:
         information = await self._get("/info", "/info")
         listed = await self._get("/containers/json", "/containers/json?all=1")
         ids = [item["Id"] for item in listed or () if isinstance(item, dict) and "Id" in item]
-        containers = await self._inspected(ids)
-        await self._look_at_images()
-        moment = "/events?since=1&until=2"
-        await self._get("/events", moment)
+        inspected = await self._inspected(ids)
+        await self._get("/images/{id}/json", f"/images/{NOBODY}/json")
+        await self._get("/events", PAST_EVENTS)
         for verb in ("stop", "start"):
             await self._ask("POST", f"/containers/{{id}}/{verb}", f"/containers/{NOBODY}/{verb}")
-        if with_images:
+        if images:
             await self._get("/images/json", "/images/json")
             await self._ask("DELETE", "/images/{id}", f"/images/{NOBODY}")
+        if containers:
+            await self._ask("DELETE", "/containers/{id}", f"/containers/{NOBODY}")
         return Sight(
             answers=tuple(self._answers),
             version=_converted(version, EngineVersion),
             information=_converted(information, EngineSelf),
-            containers=containers,
+            containers=inspected,
             containers_left_out=max(0, len(ids) - CONTAINERS_MAX),
         )
 
@@ -186,10 +191,6 @@ class _Questions:
                     tasks.start_soon(look, number)
         read = (_converted(one, Container) for one in found)
         return tuple(sorted((one for one in read if one is not None), key=lambda one: one.name))
-
-    async def _look_at_images(self) -> None:
-        """The labels of images are read to tell them from those of containers."""
-        await self._get("/images/{id}/json", f"/images/{NOBODY}/json")
 
     async def _get(self, endpoint: str, path: str) -> Any:
         return await self._ask("GET", endpoint, path)
