@@ -168,9 +168,12 @@ class Sight:
         return figures
 
     def troubles(self) -> list[str]:
-        """Sources that fail, and those that have been waited for too long; counting may last."""
-        failing = [f"{name}: {reason}" for name, reason in self._failures().items()]
-        return failing + [
+        """Sources that fail, and those that do not answer."""
+        return [*(f"{name}: {why}" for name, why in self._failures().items()), *self.silent()]
+
+    def silent(self) -> list[str]:
+        """Sources that have been waited for too long; what counts on disk may take its time."""
+        return [
             f"{probe.name} does not answer"
             for probe in self._probes()
             if probe is not self._storage
