@@ -13,8 +13,8 @@ from evictd.runtimes.cgroup.runtime import Places as CgroupPlaces
 from evictd.runtimes.docker import DockerRuntime, Engine
 from evictd.runtimes.docker.runtime import Places as DockerPlaces
 from evictd.runtimes.reclaims import reclaims_of
+from evictd.runtimes.systemd import Manager, Selection, Systemctl, SystemdRuntime
 from evictd.runtimes.systemd import Places as SystemdPlaces
-from evictd.runtimes.systemd import Selection, SystemdRuntime
 from evictd.runtimes.systemd.never import BROKERS
 from evictd.runtimes.workloads import settings_of
 from evictd.shell.configuration import is_owned
@@ -32,6 +32,8 @@ def runtimes(configuration: Configuration) -> Iterator[Runtime]:
         yield DockerRuntime(
             Engine(address),
             own_names=own_names(configuration),
+            broker=None if is_owned(configuration.broker) else configuration.broker,
+            systemd=Manager(Systemctl(of_user=os.geteuid() != 0)),
             places=places,
             settings_for=settings_for,
             reclaims=reclaims_of(configuration),

@@ -3,9 +3,12 @@
 - `inspection`: the engine's answers, as far as they are read here
 - `naming`: namespace and name of a container
 - `labels`: what a container's owner wrote about it
-- `ownership`: who manages a container, and which containers are evictd's own parts
+- `ownership`: who manages a container, and which containers are evictd's own parts, by an address
+  too (`reaching`)
+- `units`: containers that a unit of systemd runs
+- `known`: what is asked of an engine once
 - `cgroups`: where a container can be measured
-- `pods`: a container as a workload
+- `pods`: a container as a workload; `reading`: all of them
 - `engine`: the engine's socket, every call bounded
 - `stopping`: ending one
 - `starting`: bringing one back

@@ -104,6 +104,35 @@ class Mount(Struct, frozen=True, kw_only=True, rename="pascal"):
         return self.type == "volume"
 
 
+class Published(Struct, frozen=True, kw_only=True):
+    """One port of the machine that leads into the container."""
+
+    host_ip: str = field(default="", name="HostIp")
+    host_port: str = field(default="", name="HostPort")
+
+
+class Attached(Struct, frozen=True, kw_only=True):
+    """One network that the container is in."""
+
+    address: str = field(default="", name="IPAddress")
+    gateway: str = field(default="", name="Gateway")
+    aliases: tuple[str, ...] | None = field(default=None, name="Aliases")
+    names: tuple[str, ...] | None = field(default=None, name="DNSNames")
+
+    @property
+    def called(self) -> frozenset[str]:
+        """Everything under which others in that network reach it."""
+        known = (self.address, *(self.aliases or ()), *(self.names or ()))
+        return frozenset(name for name in known if name)
+
+
+class Networking(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """Where it can be reached. A port that is not published has no bindings."""
+
+    ports: dict[str, tuple[Published, ...] | None] | None = None
+    networks: dict[str, Attached | None] | None = None
+
+
 class Inspected(Struct, frozen=True, kw_only=True, rename="pascal"):
     """GET /containers/{id}/json."""
 
@@ -115,6 +144,7 @@ class Inspected(Struct, frozen=True, kw_only=True, rename="pascal"):
     host_config: HostSettings = HostSettings()
     log_path: str = ""
     graph_driver: StorageDriver | None = None
+    network_settings: Networking | None = None
     mounts: tuple[Mount, ...] | None = None
 
     size_rw: int | None = None
@@ -204,6 +234,7 @@ class DiskUsage(Struct, frozen=True, kw_only=True, rename="pascal"):
 class Information(Struct, frozen=True, kw_only=True, rename="pascal"):
     """GET /info. `memory_limit` False: the kernel keeps no account of memory."""
 
+    name: str = ""
     cgroup_driver: str = "cgroupfs"
     memory_limit: bool = True
     mem_total: int = 0

@@ -8,15 +8,16 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from evictd.runtimes.docker import reaching
 from evictd.runtimes.docker.inspection import Inspected
 from evictd.runtimes.docker.naming import SERVICE, Name
+from evictd.runtimes.docker.reaching import Endpoint
 
 MANAGERS: tuple[tuple[str, str], ...] = (
     ("com.docker.swarm.service.id", "Swarm"),
     ("com.docker.swarm.task.id", "Swarm"),
     ("io.kubernetes.pod.name", "kubelet"),
     ("io.kubernetes.pod.uid", "kubelet"),
-    ("PODMAN_SYSTEMD_UNIT", "systemd"),
     ("com.hashicorp.nomad.alloc_id", "Nomad"),
     ("com.amazonaws.ecs.task-arn", "ECS"),
     ("io.balena.service-id", "balena Supervisor"),
@@ -38,12 +39,14 @@ class Parts(Struct, frozen=True, kw_only=True):
     """How evictd's own parts are known.
 
     Our container, the image we run, names that were configured (container, `namespace/name` or
-    Compose service: the broker, the proxy).
+    Compose service: the broker, the proxy), and addresses where we need somebody to answer.
     """
 
     container_id: str | None = None
     image: str | None = None
     names: frozenset[str] = frozenset()
+    broker: Endpoint | None = None
+    engine: Endpoint | None = None
 
 
 def manager(container: Inspected, name: Name, role: str | None, parts: Parts) -> str | None:
@@ -67,7 +70,13 @@ def _own_part(container: Inspected, name: Name, role: str | None, parts: Parts) 
         f"{name.namespace}/{name.name}",
         container.labels.get(SERVICE, ""),
     }
-    return "evictd" if called & parts.names else None
+    if called & parts.names:
+        return "evictd"
+    if parts.broker is not None and reaching.answers(container, parts.broker):
+        return OWN_ROLES["broker"]
+    if parts.engine is not None and reaching.answers(container, parts.engine):
+        return OWN_ROLES["proxy"]
+    return None
 
 
 def own_container_id(files: Mapping[str, str]) -> str | None:

@@ -11,6 +11,7 @@ from evictd.runtimes.docker.inspection import HostSettings, Inspected
 from evictd.runtimes.docker.labels import Wishes
 from evictd.runtimes.docker.naming import Name, Replicas
 from evictd.runtimes.docker.ownership import Parts
+from evictd.runtimes.docker.units import Unit
 from evictd.runtimes.hierarchies import bounded_bytes
 from evictd.runtimes.interface import life_uid
 from evictd.runtimes.settings import SettingsFor, WorkloadSettings, configured
@@ -52,6 +53,7 @@ def pod(
     *,
     product: str,
     replicas: Replicas | None = None,
+    unit: Unit | None = None,
 ) -> Pod:
     """Configuration wins over labels; a manager and our own parts win over both."""
     settings = settings_for(name.namespace, name.name)
@@ -83,6 +85,10 @@ def pod(
     found = configured(found, settings)
     found = structs.replace(found, depends_on=naming.every(found.depends_on, replicas or {}))
     manager = ownership.manager(container, name, wanted.role, parts)
+    if manager is None and unit is not None:
+        if unit.obeys:  # it is started again as what it was stopped as
+            return structs.replace(found, managed_by=unit.manager, runtime_id=unit.name)
+        manager = unit.manager
     return found if manager is None else structs.replace(found, protected=True, managed_by=manager)
 
 

@@ -1,38 +1,32 @@
 """The `Runtime` of an engine's containers."""
 
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from datetime import UTC, datetime
-from functools import partial
-from pathlib import Path
-from urllib.parse import urlsplit
 
 import anyio
-from msgspec import Struct, structs
 
 from evictd.core.duty.outcomes import StartOutcome, StopOutcome, StopResult
 from evictd.core.errors import PeerError
-from evictd.core.wording import name_text
-from evictd.runtimes import hierarchies
-from evictd.runtimes.docker import cgroups, naming, ownership, pods
+from evictd.runtimes.docker import pods
 from evictd.runtimes.docker.engine import Engine
-from evictd.runtimes.docker.inspection import STOPPING, Information, Inspected, Summary
-from evictd.runtimes.docker.naming import Name, Replicas
-from evictd.runtimes.docker.ownership import Parts
+from evictd.runtimes.docker.inspection import Inspected
+from evictd.runtimes.docker.known import Known, Own
+from evictd.runtimes.docker.naming import Name
+from evictd.runtimes.docker.reading import Places, Reading
 from evictd.runtimes.docker.reclaiming import Reclaiming
 from evictd.runtimes.docker.starting import Starting, named
 from evictd.runtimes.docker.statistics import Statistics
 from evictd.runtimes.docker.stopping import Stopping
-from evictd.runtimes.interface import Change, ChangeKind, GoOn, Listing, Workload
+from evictd.runtimes.docker.units import Unit, Units, is_unit
+from evictd.runtimes.interface import Change, ChangeKind, GoOn, Listing
 from evictd.runtimes.reclaims import Reclaims
 from evictd.runtimes.settings import SettingsFor, nothing_configured
+from evictd.runtimes.systemd import Manager
 from evictd.shell.blocking import RunBlocking, in_thread
 from evictd_schemas import MemoryStatistics, PodReference, StepOutcome
-from evictd_schemas.topics import segment_problem
 
-INSPECTIONS_AT_ONCE = 8
-"""More would only wait inside the engine."""
-IMAGES_MAX = 1_000
-"""Images whose labels are remembered; beyond it all are forgotten and asked again."""
+__all__ = ["DockerRuntime", "Places"]
+
 CONFIRM_SECONDS = 5.0
 """After the engine has answered a stop it says "running" for milliseconds at most."""
 CONFIRM_LOOK_SECONDS = 0.05
@@ -46,36 +40,13 @@ KINDS = {
 }
 
 
-class Places(Struct, frozen=True, kw_only=True):
-    """Where the machine's files are; in a container they are mounted elsewhere."""
-
-    cgroup: Path = Path("/sys/fs/cgroup")
-    proc: Path = Path("/proc")
-    own_process: Path = Path("/proc/self")
-
-
-class Seen(Struct, frozen=True, kw_only=True):
-    """One container with the name that it has among the others."""
-
-    name: Name
-    container: Inspected
-    image_labels: dict[str, str]
-
-
-class Around(Struct, frozen=True, kw_only=True):
-    """What is the same for all containers of one listing."""
-
-    information: Information
-    parts: Parts
-    product: str
-    replicas: Replicas = {}
-
-
 class DockerRuntime:
     """Containers of one engine.
 
     `own_names` are evictd's own parts by container name, `namespace/name` or Compose service: the
-    broker and whatever else must not be stopped. The host in the engine's address is one of them.
+    broker and whatever else must not be stopped. The host in the engine's address is one of them;
+    who answers there and at the URL of the `broker` is found too. `systemd`: for containers that it
+    runs; without it they are left alone.
     """
 
     def __init__(
@@ -83,53 +54,41 @@ class DockerRuntime:
         engine: Engine,
         *,
         own_names: Iterable[str] = (),
+        broker: str | None = None,
+        systemd: Manager | None = None,
         places: Places | None = None,
         settings_for: SettingsFor = nothing_configured,
         reclaims: Reclaims | None = None,
         run_blocking: RunBlocking = in_thread,
     ) -> None:
+        places = places or Places()
+        own = Own(names=own_names, broker=broker)
         self._engine = engine
-        self._statistics = Statistics(engine=engine)
+        self._known = Known(engine, own, places.own_process, run_blocking)
+        self._units = Units(systemd, places.proc, run_blocking)
+        self._reading = Reading(
+            engine,
+            self._known,
+            self._units,
+            places=places,
+            settings_for=settings_for,
+            run_blocking=run_blocking,
+        )
         self._starting = Starting(engine, self._refusal)
         self._reclaiming = Reclaiming(
             engine, reclaims or Reclaims(), self._untouchable, run_blocking
         )
-        self._own_names = frozenset(own_names) | _proxy_name(engine.address)
-        self._places = places or Places()
         self._settings_for = settings_for
-        self._run_blocking = run_blocking
-        self._image_labels: dict[str, dict[str, str]] = {}
-        self._container_ids: dict[PodReference, str] = {}
-        self._information: Information | None = None
-        self._parts: Parts | None = None
-        self._product: str | None = None
+        self._statistics = Statistics(engine=engine)
 
     @property
     def name(self) -> str:
         """Podman's once it has told that it is Podman."""
-        return self._product or pods.DOCKER
+        return self._known.name
 
     async def list(self) -> Listing:
         """Every running container. [Runtime.list]"""
-        summaries = await self._engine.containers()
-        information = await self._known_information()
-        names = naming.names(summaries)
-        seen, problems = await self._inspect_all(
-            {item.id: names[item.id] for item in summaries if _may_run(item)}
-        )
-        around = Around(
-            information=information,
-            parts=await self._known_parts(),
-            product=await self._known_product(),
-            replicas=naming.replicas((names[item.id] for item in summaries), summaries),
-        )
-        read = partial(self._workloads, seen, around)
-        workloads, label_problems = await self._run_blocking(read)
-        self._container_ids |= {item.reference: item.pod.runtime_id for item in workloads}
-        self._forget(summaries)
-        return Listing(
-            workloads=workloads, complete=not problems, problems=(*problems, *label_problems)
-        )
+        return await self._reading.list()
 
     async def watch(self) -> AsyncIterator[Change]:
         """The engine's events; after an interruption those that were missed, and `LOST`.
@@ -151,9 +110,9 @@ class DockerRuntime:
 
     async def usage(self, pods: Sequence[PodReference]) -> dict[str, MemoryStatistics]:
         """By the engine's own statistics. [Meter]"""
-        known = ((pod.uid, self._container_ids.get(pod)) for pod in pods)
+        known = ((pod.uid, self._reading.container_ids.get(pod)) for pod in pods)
         listed = {uid: number for uid, number in known if number is not None}
-        information = await self._known_information()
+        information = await self._known.information()
         return await self._statistics.usage(listed, information, datetime.now(UTC))
 
     async def stop(self, pod: PodReference, grace_seconds: int | None) -> StopOutcome:
@@ -167,9 +126,13 @@ class DockerRuntime:
             if not container.state.running:
                 why = f"it had ended, exit code {container.state.exit_code}"
                 return StopOutcome(result=StopResult.GONE, why=why)
-            if (refusal := await self._refusal(pod, container)) is not None:
+            unit = await self._reading.unit_of(container)
+            if (refusal := await self._kept(pod, container, unit)) is not None:
                 return StopOutcome(result=StopResult.REFUSED, why=refusal)
-            product = await self._known_product()
+            if unit is not None:
+                outcome = await self._units.stop(unit, grace_seconds)
+                return await self._confirmed(pod, container.id) if outcome.ended else outcome
+            product = await self._known.product()
             own_seconds = pods.grace_seconds(container, product)
             seconds = own_seconds if grace_seconds is None else grace_seconds
             stopping = Stopping(engine=self._engine, joins=product == pods.DOCKER)
@@ -179,11 +142,15 @@ class DockerRuntime:
             return StopOutcome(result=StopResult.FAILED, why=str(error))
 
     async def start(self, namespace: str, name: str, runtime_id: str) -> StartOutcome:
-        """The very container that was stopped. [Runtime.start]"""
+        """The very container that was stopped, or the unit that runs it. [Runtime.start]"""
+        if is_unit(runtime_id):
+            return await self._units.start(runtime_id)
         return await self._starting.start(Name(namespace=namespace, name=name), runtime_id)
 
     async def keeps(self, namespace: str, name: str, runtime_id: str) -> bool | None:
         """The container that was stopped, or its successor. [Keeper]"""
+        if is_unit(runtime_id):
+            return await self._units.keeps(runtime_id)
         return await self._starting.keeps(Name(namespace=namespace, name=name), runtime_id)
 
     @property
@@ -211,7 +178,7 @@ class DockerRuntime:
 
     async def _target(self, pod: PodReference) -> Inspected | None:
         """As it was listed before, though its name may have changed since; else by the name."""
-        container_id = self._container_ids.get(pod)
+        container_id = self._reading.container_ids.get(pod)
         if container_id is None:
             return await named(self._engine, Name(namespace=pod.namespace, name=pod.name))
         return await self._engine.inspect(container_id)
@@ -222,12 +189,20 @@ class DockerRuntime:
         return await self._refusal(pod, container)
 
     async def _refusal(self, pod: PodReference, container: Inspected) -> str | None:
-        """Protected and managed by others, from the inspection of this moment."""
+        """Why the engine alone must not touch it: protected, or managed by others."""
+        unit = await self._reading.unit_of(container)
+        kept = await self._kept(pod, container, unit)
+        return kept if kept is not None or unit is None else f"it is managed by {unit.manager}"
+
+    async def _kept(self, pod: PodReference, container: Inspected, unit: Unit | None) -> str | None:
+        """Why it is not stopped at all, from the inspection of this moment."""
         name = Name(namespace=pod.namespace, name=pod.name)
-        wanted = pods.wishes(container, await self._labels_of(container), name)
-        parts, product = await self._known_parts(), await self._known_product()
-        found = pods.pod(container, name, wanted, self._settings_for, parts, product=product)
-        if found.managed_by is not None:
+        wanted = pods.wishes(container, await self._known.image_labels(container), name)
+        parts, product = await self._known.parts(), await self._known.product()
+        found = pods.pod(
+            container, name, wanted, self._settings_for, parts, product=product, unit=unit
+        )
+        if found.protected and found.managed_by is not None:
             return f"it is managed by {found.managed_by}"
         return "it is protected" if found.protected else None
 
@@ -244,125 +219,3 @@ class DockerRuntime:
                 await anyio.sleep(CONFIRM_LOOK_SECONDS)
         why = f"the engine says that it runs {CONFIRM_SECONDS:g} s after its stop"
         return StopOutcome(result=StopResult.FAILED, why=why)
-
-    async def _inspect_all(
-        self, names: Mapping[str, Name]
-    ) -> tuple[tuple[Seen, ...], tuple[str, ...]]:
-        """Several at once; what is gone meanwhile is dropped, what hangs is told."""
-        limit = anyio.CapacityLimiter(INSPECTIONS_AT_ONCE)
-        seen: list[Seen] = []
-        problems: list[str] = []
-
-        async def inspect(container_id: str, name: Name) -> None:
-            async with limit:
-                try:
-                    container = await self._engine.inspect(container_id)
-                    if container is None or not container.state.running:
-                        return
-                    labels = await self._labels_of(container)
-                    seen.append(Seen(name=name, container=container, image_labels=labels))
-                except PeerError as error:
-                    problems.append(f"{name.namespace}/{name.name}: {error}")
-
-        async with anyio.create_task_group() as tasks:
-            for container_id, name in names.items():
-                tasks.start_soon(inspect, container_id, name)
-        return tuple(seen), tuple(sorted(problems))
-
-    def _workloads(
-        self, seen: tuple[Seen, ...], around: Around
-    ) -> tuple[tuple[Workload, ...], tuple[str, ...]]:
-        """Everything about each container; blocks on small files."""
-        found = hierarchies.locate(self._places.cgroup)
-        workloads: list[Workload] = []
-        problems: list[str] = []
-        for item in sorted(seen, key=lambda one: one.name):
-            if (problem := _name_problem(item.name)) is not None:
-                problems.append(problem)
-                continue
-            wanted = pods.wishes(item.container, item.image_labels, item.name)
-            pod = pods.pod(
-                item.container,
-                item.name,
-                wanted,
-                self._settings_for,
-                around.parts,
-                product=around.product,
-                replicas=around.replicas,
-            )
-            where = cgroups.whereabouts(
-                item.container, around.information.cgroup_driver, found, self._places.proc
-            )
-            workloads.append(Workload(pod=pod, whereabouts=where))
-            told = (*wanted.problems, pods.problem(pod, self._settings_for(*item.name.words)))
-            problems += (f"{name_text(pod)}: {text}" for text in told if text is not None)
-        if not around.information.memory_limit:
-            problems.append("the kernel keeps no account of memory: enable the memory cgroup")
-        return tuple(workloads), tuple(problems)
-
-    async def _labels_of(self, container: Inspected) -> dict[str, str]:
-        """Of its image; asked once, and only where a label of ours is there to compare."""
-        if not any(name.startswith("evictd.") for name in container.labels):
-            return {}
-        if container.image not in self._image_labels:
-            if len(self._image_labels) >= IMAGES_MAX:
-                self._image_labels.clear()
-            image = await self._engine.image(container.image)
-            labels = image.config.labels if image is not None and image.config is not None else None
-            self._image_labels[container.image] = labels or {}
-        return self._image_labels[container.image]
-
-    async def _known_information(self) -> Information:
-        """Asked once: it changes only with a restart of the engine, to the same answer."""
-        if self._information is None:
-            self._information = await self._engine.information()
-        return self._information
-
-    async def _known_product(self) -> str:
-        """Docker's, or Podman's answering for one; asked once."""
-        if self._product is None:
-            version = await self._engine.version()
-            self._product = pods.PODMAN if version.is_podman else pods.DOCKER
-        return self._product
-
-    async def _known_parts(self) -> Parts:
-        """Which container we are in is asked of the kernel once, its image of the engine."""
-        if self._parts is None:
-            container_id = await self._run_blocking(partial(_own_container_id, self._places))
-            own = None if container_id is None else await self._engine.inspect(container_id)
-            image = None if own is None else own.image
-            parts = Parts(container_id=container_id, image=image)
-            self._parts = structs.replace(parts, names=self._own_names)
-        return self._parts
-
-    def _forget(self, summaries: Iterable[Summary]) -> None:
-        """Lives of containers that are no more."""
-        there = {item.id for item in summaries}
-        self._container_ids = {
-            pod: number for pod, number in self._container_ids.items() if number in there
-        }
-
-
-def _may_run(summary: Summary) -> bool:
-    return summary.state in ("running", "paused", "restarting", STOPPING, "")
-
-
-def _name_problem(name: Name) -> str | None:
-    for word in (name.namespace, name.name):
-        if (problem := segment_problem(word)) is not None:
-            return f"{word!r} cannot travel on the bus: {problem}"
-    return None
-
-
-def _proxy_name(address: str) -> frozenset[str]:
-    """A TCP address names whoever stands before the engine."""
-    parts = urlsplit(address)
-    return (
-        frozenset((parts.hostname,)) if parts.scheme != "unix" and parts.hostname else frozenset()
-    )
-
-
-def _own_container_id(places: Places) -> str | None:
-    names = ("mountinfo", "cgroup")
-    files = {name: hierarchies.text(places.own_process / name) or "" for name in names}
-    return ownership.own_container_id(files)

@@ -1,0 +1,123 @@
+"""Containers that a unit of systemd runs, such as a Quadlet's: stopped and started through it.
+
+What the engine alone stopped systemd would take for a failure, and start again. A unit that runs
+several containers is left alone: its end would be theirs too.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from pathlib import Path
+
+from msgspec import Struct
+
+from evictd.core.duty.outcomes import StartOutcome, StartResult, StopOutcome, StopResult
+from evictd.core.errors import EvictdError
+from evictd.runtimes import hierarchies
+from evictd.runtimes.docker.inspection import Inspected
+from evictd.runtimes.systemd import Manager, never
+from evictd.shell.blocking import RunBlocking
+
+LABEL = "PODMAN_SYSTEMD_UNIT"
+"""Podman's own word for the unit that made the container."""
+SUFFIX = ".service"
+NONE_THERE = StopOutcome(result=StopResult.FAILED, why="systemd does not manage this machine")
+
+
+class Unit(Struct, frozen=True, kw_only=True):
+    """The unit that runs a container; `obeys`: we can stop the container through it."""
+
+    name: str
+    obeys: bool = False
+
+    @property
+    def manager(self) -> str:
+        """As people are told."""
+        return f"systemd unit {self.name}"
+
+
+class Units:
+    """The units of one engine's containers. `manager` None: nobody to ask."""
+
+    def __init__(self, manager: Manager | None, proc: Path, run_blocking: RunBlocking) -> None:
+        self._manager = manager
+        self._proc = proc
+        self._run_blocking = run_blocking
+        self._available: bool | None = None
+
+    async def of(self, containers: Iterable[Inspected]) -> Mapping[str, Unit]:
+        """Container id to its unit, for those that have one; all that run are handed in."""
+        known = tuple(containers)
+        names = await self._run_blocking(lambda: self._names(known))
+        if not names:
+            return {}
+        counts = Counter(names.values())
+        alone = {name for name, count in counts.items() if count == 1}
+        obeying = await self._obeying(alone)
+        return {number: Unit(name=name, obeys=name in obeying) for number, name in names.items()}
+
+    async def stop(self, unit: Unit, grace_seconds: int | None) -> StopOutcome:
+        """Through systemd. That it does not run there is a failure: its container does."""
+        if self._manager is None:
+            return NONE_THERE
+        outcome = await self._manager.stop(unit.name, grace_seconds)
+        if outcome.result is StopResult.NOT_FOUND:
+            why = f"{unit.manager} is not up, and its container is"
+            return StopOutcome(result=StopResult.FAILED, why=why)
+        return outcome
+
+    async def start(self, name: str) -> StartOutcome:
+        """Through systemd, which makes the container anew where it had been made by the unit."""
+        if self._manager is None:
+            return StartOutcome(result=StartResult.REFUSED, why=NONE_THERE.why)
+        return await self._manager.start(name)
+
+    async def keeps(self, name: str) -> bool | None:
+        """Whether systemd can still start it; None while it does not say."""
+        shown = await self._shown((name,))
+        return None if shown is None else name in shown
+
+    async def _obeying(self, names: Iterable[str]) -> frozenset[str]:
+        wanted = [name for name in sorted(names) if never.reason((name,)) is None]
+        if not wanted or not await self._is_available():
+            return frozenset()
+        return await self._shown(wanted) or frozenset()
+
+    async def _shown(self, names: Iterable[str]) -> frozenset[str] | None:
+        """Those that systemd has a file of."""
+        if self._manager is None:
+            return None
+        wanted = frozenset(names)
+        try:
+            units = await self._manager.show(sorted(wanted))
+        except EvictdError:
+            return None  # nothing is known of them, and so nothing is stopped through them
+        return wanted & {
+            name for unit in units if unit.load_state == "loaded" for name in unit.names
+        }
+
+    async def _is_available(self) -> bool:
+        """Asked once: a machine does not change its first process."""
+        if self._available is None:
+            self._available = self._manager is not None and await self._manager.available()
+        return self._available
+
+    def _names(self, containers: Iterable[Inspected]) -> dict[str, str]:
+        found = ((container.id, self._name(container)) for container in containers)
+        return {number: name for number, name in found if name is not None}
+
+    def _name(self, container: Inspected) -> str | None:
+        """What its label says, else the unit right above it among the control groups."""
+        if (said := container.labels.get(LABEL)) is not None:
+            return said
+        text = hierarchies.text(self._proc / str(container.state.pid) / "cgroup") or ""
+        paths = (line.split(":", 2)[-1] for line in text.splitlines())
+        levels = next((path.split("/") for path in paths if container.id in path), [])
+        above = next((before for before, at in pairwise(levels) if container.id in at), "")
+        is_unit = above.endswith(SUFFIX) and never.reason((above,)) is None
+        return above if is_unit else None
+
+
+def is_unit(runtime_id: str) -> bool:
+    """Whether what was stopped is started as a unit: a container's id is no name of one."""
+    return runtime_id.endswith(SUFFIX)
