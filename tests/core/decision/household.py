@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from tests.core.decision.stage import Stage, Turn, amount, rules_of, uid_of
+from tests.core.decision.stage import NODE, Stage, Turn, amount, rules_of, sent, uid_of
 
-from evictd.core.decision import Fallen, Ordered
-from evictd_schemas import Order, OrderStatus, Stopped
+from evictd.core.decision import Fallen, Ordered, Plan, Recalled, Wished
+from evictd_schemas import Order, OrderStatus, Stopped, Wish, topics
 
 HARD = "memory.available<1Gi"
 SOFT = "memory.available<2Gi/60"
+WISH = topics.WISH.at(NODE, domain="acme.io", key="ann", name="mine")
 
 
 class Household(Stage):
@@ -39,6 +40,22 @@ class Household(Stage):
 
     def status(self, order: Order, state: str, name: str = "restore") -> Turn:
         return self.tell(Ordered(name=name, status=OrderStatus(order_uid=order.uid, state=state)))
+
+    def wish(self, verb: str | None, target: str | None = None, **fields: Any) -> Turn:
+        """A person wishes something; no verb: takes it back."""
+        wish = None if verb is None else Wish(verb=verb, target=target, **fields)
+        return self.tell(Wished(topic=WISH, wish=wish))
+
+    def began_anew(self) -> Turn:
+        """The evictor restarts: what is retained comes first, its own words behind it."""
+        before = self.plan
+        self.plan = Plan()
+        for name, absent in before.returns.absent.items():
+            namespace, _, own_name = name.partition("/")
+            self.tell(Fallen(namespace=namespace, name=own_name, stopped=absent.stopped))
+        for topic, wish in before.wishes.items():
+            self.tell(Wished(topic=topic, wish=wish))
+        return self.tell(Recalled(decision=before.decision and sent(before.decision)))
 
     def calm(self, memory: str = "8Gi", *, looks: int = 1, after: float = 10) -> Turn:
         """So many looks with room."""

@@ -52,3 +52,89 @@ def test_never_while_a_line_is_met_never_two_at_once_and_never_without_room(
             stage.fell("pod-0", used="0", life=life)
         elif what == "other":
             stage.status(Order(uid="stray", kind="Restore"), "Finished")
+
+
+DOINGS = st.lists(
+    st.tuples(
+        st.sampled_from(["512Mi", "2200Mi", "8Gi", "8Gi", "8Gi"]),
+        st.sampled_from([1.0, 30.0, 61.0, 301.0]),
+        st.sampled_from(
+            ["", "Finished", "Failed", "Refused", "hold", "free", "restore", "forget", "anew"]
+        ),
+        st.integers(0, 3),
+    ),
+    max_size=30,
+)
+
+
+class People:
+    """What is down, each needing the one before it, and what people do about it."""
+
+    def __init__(self) -> None:
+        self.stage = Household(rules_of(HARD))
+        self.stage.observe("8Gi")
+        self.down = [f"pod-{number}" for number in range(4)]
+        self.forgotten: set[str] = set()
+        self.held = False
+        self.standing: Order | None = None
+        for earlier, name in zip(["", *self.down], self.down, strict=False):
+            needed = (f"shop/{earlier}",) if earlier else ()
+            self.stage.fell(name, used="0", depends_on=needed)
+
+    def look(self, memory: str, seconds: float) -> None:
+        """Each order that is placed is as it has to be."""
+        turn = self.stage.observe(memory, after=seconds)
+        if "evictd/v1/edge/orders/restore" in turn.retracted:
+            self.standing = None
+        assert self.stage.pressure is not None
+        for order in turn.orders:
+            if order.kind == "Restore" and order.target is not None:
+                assert self.standing is None
+                assert not self.held
+                assert all(item.status != "True" for item in self.stage.pressure.conditions)
+                assert order.target.name not in self.forgotten
+                assert self.down[0] == order.target.name
+                self.standing = order
+
+    def do(self, what: str, name: str) -> None:
+        if what in ("Finished", "Failed", "Refused"):
+            self.answer(what)
+        elif what == "hold":
+            self.held, self.standing = True, None
+            self.stage.wish("Hold")
+        elif what == "anew":
+            self.standing = None
+            self.stage.began_anew()
+        elif what:
+            self.held = False
+            verbs = {"free": None, "restore": "Restore", "forget": "Forget"}
+            self.stage.wish(verbs[what], f"shop/{name}")
+            if what == "forget":
+                self.forget(name)
+
+    def answer(self, state: str) -> None:
+        if self.standing is None or self.standing.target is None:
+            return
+        self.stage.status(self.standing, state)
+        if state == "Finished":
+            self.stage.lifted(self.standing.target.name)
+            self.down.remove(self.standing.target.name)
+        self.standing = None
+
+    def forget(self, name: str) -> None:
+        if name in self.down:
+            self.forgotten.add(name)
+        if self.standing is not None and self.standing.target is not None:
+            self.standing = None if self.standing.target.name == name else self.standing
+
+
+@settings(deadline=None)
+@given(DOINGS)
+def test_whatever_people_wish_a_start_is_one_at_a_time_calm_unheld_and_after_what_it_needs(
+    doings: list[tuple[str, float, str, int]],
+) -> None:
+    """And what was forgotten is never started, over restarts too."""
+    people = People()
+    for memory, seconds, what, number in doings:
+        people.look(memory, seconds)
+        people.do(what, f"pod-{number}")
