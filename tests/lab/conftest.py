@@ -14,6 +14,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -130,6 +131,14 @@ def _free_place() -> tuple[int, IO[str]]:
 @pytest.fixture(scope="session")
 def docker_engine() -> Iterator[DockerEngine]:
     """A sealed-off Docker Engine with the base images; ended by its own process id."""
+    with make_engine() as engine:
+        engine.run(str(ENGINE_SCRIPT), "images", seconds=PREPARATION_SECONDS)
+        yield engine
+
+
+@contextmanager
+def make_engine(**more: str) -> Iterator[DockerEngine]:
+    """An engine of one's own, without images; `more` variables are told to its script."""
     number, lock = _free_place()
     folder = ENGINE_CACHE / f"engine-{number}"
     cgroup = f"evictd-lab-{number}"
@@ -137,13 +146,14 @@ def docker_engine() -> Iterator[DockerEngine]:
     environment = {
         **os.environ,
         **{name: str(value) for name, value in settings.items()},
+        **more,
         "DOCKER_HOST": f"unix://{folder}/docker.sock",
         "DOCKER_CONFIG": str(ENGINE_CACHE / "client"),
     }
     engine = DockerEngine(socket=folder / "docker.sock", cgroup=cgroup, environment=environment)
     with lock:
         try:
-            for step in (("packages",), ("base",), ("start", "netns"), ("images",)):
+            for step in (("packages",), ("base",), ("start", "netns")):
                 engine.run(str(ENGINE_SCRIPT), *step, seconds=PREPARATION_SECONDS)
             yield engine
         finally:

@@ -104,6 +104,8 @@ class Node:
     settings: dict[str, Any]
     broker: Mosquitto | None = None
     """None: the one that `evictd up` owns."""
+    beside: tuple[str, ...] = ()
+    """What comes before each command of evictd, such as one that enters a namespace."""
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     hears: Ear = field(init=False)
 
@@ -157,7 +159,7 @@ class Node:
         name = command[-1]
         with self._log(name).open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", "evictd", *command],
+                [*self.beside, sys.executable, "-m", "evictd", *command],
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

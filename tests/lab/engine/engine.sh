@@ -6,6 +6,7 @@
 #   engine.sh start host|netns   start dockerd: "host" may reach package indexes, "netns" is sealed off
 #   engine.sh images             import the stand-ins for the images that the Compose files name
 #   engine.sh inside COMMAND...  run a command where published ports are (dockerd's network namespace)
+#   engine.sh beside COMMAND...  run a command that sees the engine's files (dockerd's mount namespace)
 #   engine.sh environment        print the variables that a client of this engine needs
 #   engine.sh stop               end every container and dockerd, and take its cgroups and leftovers away
 #   engine.sh remove             stop, then remove images and build cache too
@@ -15,6 +16,8 @@
 # ENGINE_FOLDER  what belongs to this engine alone: socket, images, log
 # ENGINE_CGROUP  the cgroup of all its containers; ENGINE_CAP_MIB bounds their memory together, so that
 #                a test that fills memory never endangers the machine
+# ENGINE_DATA_MIB  where given, the engine's data is on a file system of its own of that size, with
+#                ENGINE_DATA_INODES inodes: in memory, in dockerd's mount namespace, and gone with it
 #
 # Nothing here names a package mirror: packages come from wherever this machine's own apt and pip get
 # theirs.  No image registry is needed: the images are made of Debian's packages.
@@ -24,8 +27,13 @@ ENGINE_CACHE=${ENGINE_CACHE:-/var/tmp/evictd-engine}
 ENGINE_FOLDER=${ENGINE_FOLDER:-$ENGINE_CACHE/engine-0}
 ENGINE_CGROUP=${ENGINE_CGROUP:-evictd-lab-0}
 ENGINE_CAP_MIB=${ENGINE_CAP_MIB:-1536}
+ENGINE_DATA_MIB=${ENGINE_DATA_MIB:-}
+ENGINE_DATA_INODES=${ENGINE_DATA_INODES:-0}
 HERE=$(cd "$(dirname "$0")" && pwd)
 PID_FILE=$ENGINE_FOLDER/dockerd.pid
+# Data that is kept from run to run, or the empty folder over which the small file system is mounted.
+DATA=$ENGINE_FOLDER/data
+[ -z "$ENGINE_DATA_MIB" ] || DATA=$ENGINE_FOLDER/small
 BASE=$ENGINE_CACHE/base.tar
 PLUGINS=$ENGINE_CACHE/client/cli-plugins
 TRUSTED=/etc/ssl/certs/ca-certificates.crt
@@ -120,24 +128,29 @@ memory_group() {
 }
 
 start() {
-  local arguments folder limit
+  local arguments folder limit mounted=()
   mkdir -p "$ENGINE_FOLDER"
   stop
   read -r folder limit < <(memory_group)
   mkdir -p "$folder"
   echo $((ENGINE_CAP_MIB << 20)) >"$folder/$limit"
   echo '{}' >"$ENGINE_FOLDER/daemon.json"
-  arguments=(--config-file "$ENGINE_FOLDER/daemon.json" --data-root "$ENGINE_FOLDER/data" --exec-root "$ENGINE_FOLDER/run"
+  arguments=(--config-file "$ENGINE_FOLDER/daemon.json" --data-root "$DATA" --exec-root "$ENGINE_FOLDER/run"
     --pidfile "$PID_FILE" --host "$DOCKER_HOST" --cgroup-parent "/$ENGINE_CGROUP")
+  if [ -n "$ENGINE_DATA_MIB" ]; then
+    mkdir -p "$DATA"
+    mounted=(sh -c 'mount -t tmpfs -o "$1" small "$2" && shift 2 && exec "$@"' mounted
+      "size=${ENGINE_DATA_MIB}m,nr_inodes=$ENGINE_DATA_INODES" "$DATA")
+  fi
   case $1 in
   host)
     # No bridge, no rules, no forwarding: the machine's own network stays as it is.
-    setsid unshare --mount --propagation private dockerd "${arguments[@]}" \
+    setsid unshare --mount --propagation private "${mounted[@]}" dockerd "${arguments[@]}" \
       --bridge=none --iptables=false --ip6tables=false --ip-forward=false \
       >"$ENGINE_FOLDER/log" 2>&1 </dev/null &
     ;;
   netns)
-    setsid unshare --mount --net --propagation private \
+    setsid unshare --mount --net --propagation private "${mounted[@]}" \
       sh -c 'ip link set lo up && exec dockerd "$@"' dockerd "${arguments[@]}" >"$ENGINE_FOLDER/log" 2>&1 </dev/null &
     ;;
   *) usage ;;
@@ -171,6 +184,7 @@ stop() {
   fi
   rm -f "$PID_FILE"
   take_cgroups_away
+  rmdir "$ENGINE_FOLDER/small" 2>/dev/null || true
 }
 
 end() {
@@ -219,7 +233,7 @@ sweep() {
 }
 
 usage() {
-  sed -n '4,13p' "$0" >&2
+  sed -n '4,14p' "$0" >&2
   exit 2
 }
 
@@ -229,6 +243,10 @@ start) start "${2:-netns}" ;;
 inside)
   shift
   exec nsenter --net --target "$(engine_process)" "$@"
+  ;;
+beside)
+  shift
+  exec nsenter --mount --target "$(engine_process)" "$@"
   ;;
 *) usage ;;
 esac
