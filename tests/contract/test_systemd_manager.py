@@ -17,6 +17,8 @@ from evictd.runtimes.systemd import Manager, Systemctl, ending, manager, never, 
 from evictd.runtimes.systemd.systemctl import environment
 from evictd.runtimes.systemd.unit import Unit, name_problem, span_seconds, units
 
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "systemd"
+
 
 @pytest.fixture
 def machine(tmp_path: Path) -> SystemdDouble:
@@ -243,6 +245,27 @@ def test_figures_that_mean_none_are_none() -> None:
     assert (first.memory_min_bytes, first.memory_low_bytes, first.memory_max_bytes) == (None,) * 3
     assert (first.main_process_id, first.active_since) == (None, None)
     assert (second.memory_low_bytes, second.main_process_id) == (1 << 20, 77)
+
+
+def test_recorded_answers_of_systemd_257_are_read() -> None:
+    """A scope, the bus, the root of all slices, users, a stranger, a socket."""
+    shown = {unit.id: unit for unit in units((FIXTURES / "show-257.txt").read_text())}
+    assert {name: unit.runs for name, unit in shown.items()} == {
+        "job.scope": True,
+        "dbus.service": True,
+        "-.slice": True,
+        "user.slice": True,
+        "nope.service": False,
+        "systemd-journald.socket": False,
+    }
+    scope, bus, root = shown["job.scope"], shown["dbus.service"], shown["-.slice"]
+    assert (scope.is_transient, scope.stop_seconds, scope.main_process_id) == (True, 90, None)
+    assert (bus.main_process_id, bus.control_group) == (242, "/system.slice/dbus.service")
+    assert bus.triggered_by == ("dbus.socket",)
+    assert str(bus.active_since) == "2026-11-30 06:16:24+00:00"
+    assert (root.invocation_id, root.active_monotonic) == ("", "7229340")
+    assert {"system.slice", "user.slice", "init.scope"} <= root.members
+    assert shown["nope.service"].load_state == "not-found"
 
 
 @pytest.mark.parametrize(
