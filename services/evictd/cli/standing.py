@@ -9,18 +9,17 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
+from evictd.cli import absence
 from evictd.cli.eviction_tables import deadline_of, end_time
 from evictd.cli.node_tables import held_conditions, node_names
-from evictd.cli.tables import due
 from evictd.client import Mirror
 from evictd.core.decision import Judged, Plan
 from evictd.core.decision.candidates import Verdict
 from evictd.core.decision.explanation import Situation, explained
 from evictd.core.moments import Now
-from evictd.core.orders import Restore, comes_back
 from evictd.core.protocol.chain import active
 from evictd.shell.configuration import rules_of
-from evictd_schemas import Eviction, Pressure, RankedPod, Stopped, WorkerStatus, topics
+from evictd_schemas import Eviction, Pressure, RankedPod, WorkerStatus, topics
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.topics import ALL, WORKERS, Role
 
@@ -92,7 +91,8 @@ class Standing(Struct, frozen=True, kw_only=True, rename="camel"):
     """Everything. `source`: `bus`, or `machine` where no broker answers.
 
     `known`: anybody has judged the node; `workers`: who is ready, `served_by`: whose workers decide
-    where it has none; `journal`: why the journal tells nothing.
+    where it has none; `holds`: what a person leaves as it is; `journal`: why the journal tells
+    nothing.
     """
 
     node: str
@@ -103,6 +103,7 @@ class Standing(Struct, frozen=True, kw_only=True, rename="camel"):
     conditions: tuple[Held, ...] = ()
     leaving: tuple[Leaving, ...] = ()
     down: tuple[Down, ...] = ()
+    holds: tuple[str, ...] = ()
     next: Following | None = None
     workers: tuple[str, ...] = ()
     served_by: tuple[str, ...] = ()
@@ -133,6 +134,7 @@ def standing(mirror: Mirror, configuration: Configuration, node: str, now: datet
             if (running := leaving(found.message, found.place.names["namespace"])) is not None
         ),
         down=tuple(_down(mirror, node, now)),
+        holds=tuple(absence.holds(mirror, node, now)),
         next=following(ranking(mirror, configuration, node, now)),
         workers=tuple(status.worker for status in statuses if status.status == "ready"),
         served_by=() if statuses else tuple(served_from(mirror, node)),
@@ -179,29 +181,18 @@ def leaving(eviction: Eviction, namespace: str) -> Leaving | None:
 
 
 def _down(mirror: Mirror, node: str, now: datetime) -> Iterator[Down]:
+    said = absence.absent(mirror, node)
     for found in mirror.objects(topics.STOPPED, node):
-        stopped = found.message
+        stopped, names = found.message, found.place.names
+        namespace, name = names["namespace"], names["name"]
         yield Down(
-            namespace=found.place.names["namespace"],
-            name=found.place.names["name"],
+            namespace=namespace,
+            name=name,
             since=stopped.time,
             signal=stopped.signal,
             next_try_time=stopped.next_try_time,
-            returns=return_text(stopped, now),
+            returns=absence.return_text(stopped, said.get(f"{namespace}/{name}"), now),
         )
-
-
-def return_text(stopped: Stopped, now: datetime) -> str:
-    """When it comes back, and by whom.
-
-    Evictd starts only what it stopped for a shortage that a start does not bring back at once.
-    """
-    by_itself = comes_back(stopped.signal) and stopped.restore == Restore.AUTO
-    if not by_itself:
-        return "when somebody starts it"
-    if stopped.next_try_time is not None and stopped.next_try_time > now:
-        return f"{due(stopped.next_try_time, now)} at the earliest"
-    return "when there is room again"
 
 
 def following(order: Iterable[RankedPod]) -> Following | None:

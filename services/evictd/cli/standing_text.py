@@ -21,6 +21,7 @@ def lines(told: Standing, now: datetime) -> Iterator[str]:
     source = "" if told.source == "bus" else " (by the journal)"
     yield from (_leaving(one, now) + source for one in told.leaving)
     yield from _down(told, now)
+    yield from (f"held:        {text}" for text in told.holds)
     yield _next(told)
     yield from _evicted(told, now)
     yield from worker_lines(told)

@@ -7,7 +7,7 @@ import click
 import msgspec
 from msgspec import structs
 
-from evictd.cli import offline, standing_text
+from evictd.cli import absence, offline, standing_text
 from evictd.cli.broker import state_folder_of
 from evictd.cli.config import this_node
 from evictd.cli.last_configuration import remembered
@@ -40,11 +40,20 @@ def command(reader: Reader, output: str) -> None:
         talk(f"evictd: {error}")
         node = this_node(configuration)
         found = offline.standing(configuration, node, journal_of(configuration), utc_now())
-        _print(found, output)
+        _print(_with_file_holds(found, configuration), output)
         sys.exit(error.exit_code)
     if reader.node is None:  # a worker may stand as ready on the bus and show no life here
         told = structs.replace(told, late=(*told.late, *offline.late_workers()))
+        told = _with_file_holds(told, configuration)
     _print(told, output)
+
+
+def _with_file_holds(told: Standing, configuration: Configuration) -> Standing:
+    """What the hold file of this machine adds to what is known already."""
+    known = {text.rpartition(", by ")[0] for text in told.holds}
+    found = absence.file_holds(state_folder_of(configuration), utc_now())
+    more = (text for text in found if text.rpartition(", by the file ")[0] not in known)
+    return structs.replace(told, holds=(*told.holds, *more))
 
 
 def _in_force(reader: Reader) -> Configuration:
