@@ -7,6 +7,8 @@ from typing import Any
 
 from aiohttp import web
 
+from evictd.runtimes.docker.endpoints import endpoint
+
 RUNNING = {"Running": True, "Pid": 0, "StartedAt": "2026-11-30T08:00:00.000000000Z"}
 
 
@@ -15,15 +17,21 @@ class EngineDouble:
 
     def __init__(self, socket: Path) -> None:
         self.address = f"unix://{socket}"
+        self.version: dict[str, Any] = {"ApiVersion": "1.41"}
         self.information: dict[str, Any] = {"CgroupDriver": "cgroupfs"}
         self.listing: list[dict[str, Any]] = []
         self.inspections: dict[str, dict[str, Any]] = {}
         self.images: dict[str, dict[str, Any]] = {}
         self.events: list[dict[str, Any]] = []
         self.hanging: set[str] = set()
+        self.hanging_until_killed: dict[str, asyncio.Event] = {}
+        """Containers whose stop is answered when they have been killed."""
+        self.statistics: dict[str, dict[str, Any]] = {}
         self.refused: set[str] = set()
         """What a proxy lets nobody do: beginnings of `METHOD path`."""
         self.asked: list[str] = []
+        self.unlisted: list[str] = []
+        """Calls that nobody has listed: no test may end with one."""
         self.after_start: dict[str, Any] = {**RUNNING, "StartedAt": "2026-11-30T09:00:00Z"}
         """The state of a container that was started again."""
         self._socket = socket
@@ -58,10 +66,13 @@ class EngineDouble:
         """Hang up on everybody."""
         if self._runner is not None:
             await self._runner.cleanup()
+        assert self.unlisted == [], f"not in evictd.runtimes.docker.endpoints: {self.unlisted}"
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         path = request.match_info["path"].partition("v1.41/")[2] or request.match_info["path"]
         self.asked.append(f"{request.method} {path}?{request.query_string}".rstrip("?"))
+        if endpoint(request.method, f"/{path}") is None:
+            self.unlisted.append(f"{request.method} /{path}")
         if any(path.startswith(hanging) for hanging in self.hanging):
             await asyncio.Event().wait()
         if any(f"{request.method} {path}".startswith(refused) for refused in self.refused):
@@ -70,7 +81,12 @@ class EngineDouble:
         if path == "events":
             return await self._stream(request)
         if words[-1] == "stop" and words[1] in self.inspections:
+            if (killed := self.hanging_until_killed.get(words[1])) is not None:
+                await killed.wait()
             self.inspections[words[1]]["State"] = {**RUNNING, "Running": False, "ExitCode": 143}
+            return web.Response(status=204)
+        if words[-1] == "kill":
+            self.hanging_until_killed[words[1]].set()
             return web.Response(status=204)
         if words[-1] == "start" and words[1] in self.inspections:
             self.inspections[words[1]]["State"] = dict(self.after_start)
@@ -82,13 +98,15 @@ class EngineDouble:
 
     def _found(self, path: str, words: list[str]) -> Any:
         if path == "version":
-            return {"ApiVersion": "1.41"}
+            return self.version
         if path == "info":
             return self.information
         if path == "containers/json":
             return self.listing
         if path in ("images/prune", "build/prune"):
             return {"SpaceReclaimed": 4096}
+        if words[-1] == "stats":
+            return self.statistics.get(words[1])
         kind = self.inspections if words[0] == "containers" else self.images
         return kind.get(words[1])
 
