@@ -16,12 +16,8 @@
   `long_logs`, each a `sweep`; `image_uses` remembers what was used when
 - `runtime`: the `Runtime`
 
-The endpoints used are: GET /version, /info, /containers/json, /containers/{id}/json,
-/images/{id}/json, /events; POST /containers/{id}/stop, for Podman
-/containers/{id}/kill besides, /containers/{id}/start, and /images/prune and /build/prune when
-reclaiming. A step
-of `reclaim:` that is switched on, or a dry run, asks GET /images/json and /system/df, and DELETEs
-/images/{name} and /containers/{id}. The statistics call is never made.
+Only what is listed in `endpoints` is ever asked of an engine. Usage comes from the files of control
+groups, and from the statistics call only where those are out of our sight (`statistics`).
 """
 
 from evictd.runtimes.docker.engine import Engine
