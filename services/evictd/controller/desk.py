@@ -34,6 +34,7 @@ from evictd.core.protocol.inputs import (
     Withdrawn,
 )
 from evictd.core.protocol.reports import Standing, standing
+from evictd.core.protocol.vocabulary import PRESSURE_REQUESTERS
 from evictd.shell.reception import Opened
 from evictd_schemas import (
     EvictionRequest,
@@ -183,7 +184,13 @@ class Desk:
         self.registry.forget(node)
 
     def _crowd(self, place: Place[Any], request: EvictionRequest) -> tuple[Problem, ...]:
-        """No more requests than can be held."""
+        """No more requests than can be held.
+
+        Those of pressure are never too many: they are few, their requester clears them, and a
+        machine that is short does not wait until others have tidied up.
+        """
+        if place.participant in PRESSURE_REQUESTERS:
+            return ()
         if self.directory.wishes(_key(place, request)) >= REQUESTS_OF_TARGET_MAX:
             return (too_many("spec.target", REQUESTS_OF_TARGET_MAX + 1, REQUESTS_OF_TARGET_MAX),)
         if self.directory.requests >= REQUESTS_MAX:

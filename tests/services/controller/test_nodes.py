@@ -4,8 +4,18 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from tests.services.controller.bench import DEFAULT, DRAIN, WEB, Bench, drained, request_topic, web
+from tests.services.controller.bench import (
+    DEFAULT,
+    DRAIN,
+    OTHER,
+    WEB,
+    Bench,
+    drained,
+    request_topic,
+    web,
+)
 
+from evictd.controller import desk
 from evictd.controller.desk import REQUESTS_OF_TARGET_MAX
 from evictd.core.moments import Now
 from evictd.shell.clock import LoopClock
@@ -150,6 +160,22 @@ async def test_no_more_requests_for_one_target_than_its_eviction_can_name(bench:
     eviction = bench.eviction()
     assert eviction is not None
     assert len(eviction.metadata.owner_references) == REQUESTS_OF_TARGET_MAX
+
+
+async def test_a_machine_that_is_short_is_not_held_up_by_what_others_left_behind(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Final requests that nobody clears count like others; those of pressure always find room."""
+    monkeypatch.setattr(desk, "REQUESTS_MAX", 2)
+    await bench.begin()
+    await bench.request(name="first")
+    await bench.report(completionTime=bench.time(), targetGone=True)
+    await bench.request(name="second")
+    await bench.request(name="third")
+    assert bench.event("MessageRejected")["data"]["field"] == "topic"
+    await bench.observe(web(OTHER))
+    await bench.request(requester="evictd.io/node-pressure", uid=OTHER, type="Hard")
+    assert bench.answer(requester="evictd.io/node-pressure") == ("False", "AwaitingEviction")
 
 
 async def test_an_observation_of_the_own_boot_counts_by_when_it_was_taken(bench: Bench) -> None:
