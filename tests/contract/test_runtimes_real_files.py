@@ -187,6 +187,18 @@ async def test_of_compose_s_listing_what_runs_is_listed_with_what_it_needs(
     assert not any("size" in asked for asked in double.asked)
 
 
+async def test_of_an_old_engine_the_line_for_people_tells_who_is_paused_or_unhealthy(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """Its states say "running" of both; they are candidates like all others, and not ready."""
+    double.listing = captured("containers-list-compose.json")
+    for item in double.listing:
+        whole = {"Id": item["Id"], "State": dict(RUNNING), "Config": {"Labels": item["Labels"]}}
+        double.inspections[item["Id"]] = whole
+    ready = {found.pod.name: found.pod.ready for found in (await docker.list()).workloads}
+    assert ready == {"words": True, "db": True, "postgresql": True, "cam": False, "web": False}
+
+
 async def test_a_board_without_an_account_of_memory_is_told_its_boot_words(
     double: EngineDouble, docker: DockerRuntime
 ) -> None:

@@ -50,7 +50,7 @@ REMOVE_SECONDS = 60.0
 CACHE_SECONDS = 20.0
 """For the list of the build cache, which is asked in dry runs only; an old engine counts everything
 that it has for it."""
-SUMMARY_KEYS = ("Id", "Names", "Labels", "State", "ImageID", "HostConfig")
+SUMMARY_KEYS = ("Id", "Names", "Labels", "State", "Status", "ImageID", "HostConfig")
 
 T = TypeVar("T")
 M = TypeVar("M")

@@ -166,6 +166,10 @@ class NetworkSettings(Struct, frozen=True, kw_only=True, rename="pascal"):
     network_mode: str = ""
 
 
+TROUBLES = ("(Paused)", "(unhealthy)", "(health: starting)")
+"""What an engine adds to "Up 8 minutes"."""
+
+
 class Summary(Struct, frozen=True, kw_only=True, rename="pascal"):
     """One entry of GET /containers/json. Older engines say "running" of a paused container too."""
 
@@ -173,8 +177,14 @@ class Summary(Struct, frozen=True, kw_only=True, rename="pascal"):
     names: tuple[str, ...] | None = None
     labels: dict[str, str] | None = None
     state: str = ""
+    status: str = ""
     image_id: str = field(default="", name="ImageID")
     host_config: NetworkSettings | None = None
+
+    @property
+    def is_troubled(self) -> bool:
+        """Whether its line for people says so: of old engines that is the only word on it."""
+        return any(mark in self.status for mark in TROUBLES)
 
     def shares_network_of(self, container: Inspected) -> bool:
         """Whether it has no network of its own but that one's, named by id or by name."""

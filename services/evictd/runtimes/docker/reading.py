@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import anyio
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from evictd.core.errors import PeerError
 from evictd.core.wording import name_text
@@ -55,6 +55,7 @@ class Around(Struct, frozen=True, kw_only=True):
     product: str
     replicas: Replicas = {}
     units: Mapping[str, Unit] = {}
+    troubled: frozenset[str] = frozenset()
 
 
 class Reading:
@@ -92,6 +93,7 @@ class Reading:
             product=await self._known.product(),
             replicas=naming.replicas((names[item.id] for item in summaries), summaries),
             units=await self._units.of(item.container for item in seen),
+            troubled=frozenset(item.id for item in summaries if item.is_troubled),
         )
         read = partial(self._workloads, seen, around)
         workloads, label_problems = await self._run_blocking(read)
@@ -164,6 +166,8 @@ class Reading:
                 replicas=around.replicas,
                 unit=around.units.get(item.container.id),
             )
+            if item.container.id in around.troubled:
+                pod = structs.replace(pod, ready=False)
             where = cgroups.whereabouts(
                 item.container, around.information.cgroup_driver, found, self._places.proc
             )
