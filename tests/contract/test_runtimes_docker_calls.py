@@ -1,0 +1,125 @@
+"""What is asked of an engine: nothing that is not listed, and nothing slow to know what runs."""
+
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import anyio
+import pytest
+
+if (root := str(Path(__file__).parents[2])) not in sys.path:
+    sys.path.insert(0, root)
+
+from tests.contract.engine_double import EngineDouble
+
+from evictd.core.duty import StartResult, StopResult
+from evictd.runtimes.docker import DockerRuntime, Engine, runtime
+from evictd.runtimes.docker.endpoints import ALL, LOOKING, endpoint
+
+LOOKS = 5
+
+
+@pytest.fixture
+async def double(tmp_path: Path) -> AsyncIterator[EngineDouble]:
+    double = EngineDouble(tmp_path / "docker.sock")
+    await double.open()
+    yield double
+    await double.close()
+
+
+@pytest.fixture
+async def docker(double: EngineDouble, tmp_path: Path) -> AsyncIterator[DockerRuntime]:
+    places = runtime.Places(cgroup=tmp_path, proc=tmp_path, own_process=tmp_path)
+    docker = DockerRuntime(Engine(double.address), places=places)
+    yield docker
+    await docker.close()
+
+
+def endpoints(double: EngineDouble) -> set[str | None]:
+    """What was asked, without its questions."""
+    calls = (asked.partition("?")[0].split(" ", 1) for asked in double.asked)
+    return {endpoint(method, f"/{path}") for method, path in calls}
+
+
+async def test_looking_asks_nothing_slow_however_often(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """No statistics, no sizes, no use of disks; what does not change is asked once."""
+    for number in range(1, 4):
+        double.add(str(number), f"web-{number}", evictd_priority="low")
+    for _ in range(LOOKS):
+        await docker.list()
+    assert endpoints(double) <= set(LOOKING)
+    assert not [asked for asked in double.asked if "size" in asked or "df" in asked]
+    assert double.asked.count("GET containers/json?all=1") == LOOKS
+    assert double.asked.count("GET info") == 1
+    assert double.asked.count("GET images/sha256:1/json") <= 3  # those of the first listing
+
+
+async def test_a_life_from_stop_to_start_asks_only_what_is_listed(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """One stop and one start."""
+    double.add("1", "web")
+    (web,) = (await docker.list()).workloads
+    assert (await docker.stop(web.reference, 3)).result is StopResult.GONE
+    assert (await docker.start("_", "web", web.pod.runtime_id)).result is StartResult.STARTED
+    changes = [asked for asked in double.asked if not asked.startswith("GET")]
+    assert changes == [f"POST containers/{'1' * 64}/stop?t=3", f"POST containers/{'1' * 64}/start"]
+    assert None not in endpoints(double)
+
+
+@pytest.mark.parametrize("known", ALL)
+def test_each_endpoint_is_recognized_with_and_without_a_version(known: str) -> None:
+    method, path = known.replace("{id}", "0f").split(" ")
+    assert endpoint(method, path) == known
+    assert endpoint(method, f"/v1.41{path}") == known
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "DELETE /volumes/data",
+        "POST /volumes/prune",
+        "POST /containers/prune",
+        "POST /containers/0f/exec",
+        "POST /containers/create",
+        "DELETE /networks/0f",
+        "POST /containers/0f/pause",
+    ],
+)
+def test_what_evictd_never_does_is_no_endpoint_of_its(asked: str) -> None:
+    """No volume is touched, nothing is made, and nobody is let in."""
+    method, path = asked.split(" ")
+    assert endpoint(method, path) is None
+
+
+async def test_the_double_tells_a_call_that_nobody_has_listed(tmp_path: Path) -> None:
+    """So that every test over it holds the list."""
+    double = EngineDouble(tmp_path / "other.sock")
+    await double.open()
+    connector = aiohttp.UnixConnector(str(tmp_path / "other.sock"))
+    async with (
+        aiohttp.ClientSession(connector=connector) as session,
+        session.post("http://docker/v1.41/volumes/prune") as answer,
+    ):
+        assert answer.status == 404
+    with pytest.raises(AssertionError, match="POST /volumes/prune"):
+        await double.close()
+
+
+async def test_a_new_container_is_listed_as_soon_as_the_engine_tells(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """The hint comes with the engine's event; the next listing has it."""
+    double.events = [
+        {"Type": "container", "Action": "start", "Actor": {"ID": "1" * 64}, "timeNano": 1}
+    ]
+    assert (await docker.list()).workloads == ()
+    with anyio.fail_after(10):
+        async for change in docker.watch():
+            double.add("1", "web")
+            assert change.runtime_id == "1" * 64
+            break
+    assert [found.pod.name for found in (await docker.list()).workloads] == ["web"]
