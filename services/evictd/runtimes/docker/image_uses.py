@@ -35,7 +35,10 @@ class ImageUses:
         if image_id in self._last:
             self._last[image_id] = self._seconds()
 
+    def last_seconds(self, image_id: str) -> float:
+        """When its last known use was; now for one that was not seen before."""
+        return self._last.get(image_id, self._seconds())
+
     def unused_seconds(self, image_id: str) -> float:
-        """Since its last known use; 0 for one that was not seen before."""
-        now = self._seconds()
-        return now - self._last.get(image_id, now)
+        """Since then."""
+        return self._seconds() - self.last_seconds(image_id)

@@ -47,7 +47,7 @@ class UnusedImages:
         used = await self._used(images)
         depths = {image.id: len(tuple(_parents(image.id, images))) for image in images}
         chosen = [image for image in images if image.id not in used and self._old(image)]
-        chosen.sort(key=lambda image: (-depths[image.id], -self._uses.unused_seconds(image.id)))
+        chosen.sort(key=lambda image: (-depths[image.id], self._uses.last_seconds(image.id)))
         return [
             Piece(name=_names(image)[0], key=image.id, listed_bytes=image.size)
             for image in chosen
