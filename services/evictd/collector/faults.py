@@ -27,6 +27,10 @@ NO_MEMORY_ACCOUNTING = (
     "the kernel accounts no memory to workloads, so that their usage is a sum over processes;"
     " boot with cgroup_enable=memory"
 )
+NO_GROUPS = (
+    "the runtime gives workloads no control groups of their own, so that their usage is a sum over"
+    " processes; engines without root give them on cgroup v2 only"
+)
 
 
 def newly_failed(
@@ -69,15 +73,18 @@ def newly_degraded(
 
 
 def shortcomings(
-    signals: Mapping[str, SignalReading], measured: Collection[Measured]
+    signals: Mapping[str, SignalReading], measured: Collection[Measured], *, accounted: bool
 ) -> tuple[str, ...]:
-    """What this machine cannot tell although nothing has failed."""
+    """What this machine cannot tell although nothing has failed.
+
+    `accounted`: its kernel keeps an account of memory.
+    """
     found = []
     if not any(name.startswith("psi.memory.") for name in signals):
         found.append(NO_STALL_FIGURES)
     figures = [look.pod.stats.memory for look in measured if look.pod.stats is not None]
     if figures and all(memory is not None and memory.estimated for memory in figures):
-        found.append(NO_MEMORY_ACCOUNTING)
+        found.append(NO_GROUPS if accounted else NO_MEMORY_ACCOUNTING)
     return tuple(found)
 
 

@@ -97,6 +97,7 @@ class Sight:
             STORAGE_DEADLINE_SECONDS,
         )
         self._census = Census(sources.interval_seconds)
+        self._accounted = True
         self._told = ToldUsage(runtimes, clock)
         self._usage: Probe[tuple[Measured, ...]] = self._probe("workload usage", self._measure)
 
@@ -147,7 +148,7 @@ class Sight:
             kill_count=self._kills.value,
             failures=self._failures(),
             problems=(
-                *faults.shortcomings(signals, self._measured),
+                *faults.shortcomings(signals, self._measured, accounted=self._accounted),
                 *problems,
                 *doubles,
                 *refused,
@@ -255,6 +256,7 @@ class Sight:
         return self._census.round(held, self._clock.now().utc)
 
     def _measure(self) -> tuple[Measured, ...]:
+        self._accounted = self.hierarchies().memory is not None
         held = [workload for listed in self._held.values() for workload in listed]
         return workloads.measure(held, self._proc)
 

@@ -220,6 +220,24 @@ def test_without_accounting_the_processes_are_summed_and_that_is_said(
     assert look.pod.stats.process_stats.process_count == 3
 
 
+def test_without_a_group_of_its_own_a_workload_is_its_process_and_all_that_it_started(
+    host: Any, workload: Callable[..., Workload]
+) -> None:
+    """As with an engine without root on cgroup v1; each thread has children of its own."""
+    for process in (11, 12, 13, 14):
+        host.write(f"proc/{process}/status", "Name:\tx\nRssAnon:\t1024 kB\n")
+    host.write("proc/11/task/11/children", "12 ")
+    host.write("proc/11/task/15/children", "13 ")
+    host.write("proc/13/task/13/children", "14 ")
+    (look,) = workloads.measure([workload("web", main_process_id=11)], host.proc)
+    assert look.pod.stats is not None
+    assert look.pod.stats.memory is not None
+    assert look.pod.stats.memory.estimated
+    assert look.pod.stats.memory.rss_bytes == 4 * MIB
+    assert look.pod.stats.process_stats is not None
+    assert look.pod.stats.process_stats.process_count == 4
+
+
 def test_a_writable_layer_is_counted_with_its_folders(tmp_path: Path) -> None:
     """Names of one file are one inode, links are not followed, a vanished folder is nothing."""
     layer = tmp_path / "layer"

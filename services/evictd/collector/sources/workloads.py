@@ -64,7 +64,7 @@ def memory_statistics(whereabouts: Whereabouts, proc: Path) -> MemoryStatistics 
                 shmem_bytes=memory.shared_bytes,
                 swap_bytes=memory.swap_bytes,
             )
-    return summed_memory(process_ids(whereabouts), proc)
+    return summed_memory(process_ids(whereabouts, proc), proc)
 
 
 def summed_memory(processes: Sequence[int], proc: Path) -> MemoryStatistics | None:
@@ -94,19 +94,19 @@ def status_bytes(status: str, key: str) -> int:
     return 0
 
 
-def process_count(whereabouts: Whereabouts) -> int | None:
+def process_count(whereabouts: Whereabouts, proc: Path) -> int | None:
     """Threads, of which the budget is made, where the group counts them; else processes."""
     for place in (whereabouts.pids_cgroup, whereabouts.unified_cgroup):
         if place is not None:
             count = files.amount(Path(place) / "pids.current")
             if count is not None:
                 return count
-    processes = process_ids(whereabouts)
+    processes = process_ids(whereabouts, proc)
     return len(processes) if processes else None
 
 
-def process_ids(whereabouts: Whereabouts) -> list[int]:
-    """The processes of the group and of all beneath it; else the main process alone."""
+def process_ids(whereabouts: Whereabouts, proc: Path) -> list[int]:
+    """The processes of the group and of all beneath it; else the main one and its children's."""
     for folder in _folders(whereabouts):
         found = [
             int(word)
@@ -116,7 +116,21 @@ def process_ids(whereabouts: Whereabouts) -> list[int]:
         if found:
             return found
     main = whereabouts.main_process_id
-    return [] if main is None else [main]
+    return [] if main is None else family(main, proc)
+
+
+def family(process: int, proc: Path) -> list[int]:
+    """A process and all that it has started, and those in turn. [proc(5), children]
+
+    Without a group of its own a workload is known by nothing else.
+    """
+    found, open_ones = [process], [process]
+    while open_ones and len(found) < PROCESSES_MAX:
+        for place in (proc / str(open_ones.pop()) / "task").glob("*/children"):
+            children = [int(word) for word in (files.text(place) or "").split()]
+            found += children
+            open_ones += children
+    return found
 
 
 def _measure(workload: Workload, proc: Path) -> Measured | None:
@@ -126,7 +140,7 @@ def _measure(workload: Workload, proc: Path) -> Measured | None:
     pod, group = workload.pod, whereabouts.memory_cgroup
     try:
         memory = memory_statistics(whereabouts, proc)
-        count = process_count(whereabouts)
+        count = process_count(whereabouts, proc)
         kill_count = None if group is None else kills.group_count(Path(group))
     except HostError as error:
         return Measured(pod=pod, problem=f"{name_text(pod)} has no statistics: {error}")
