@@ -4,7 +4,8 @@
 
 - `author`: what an author writes (`Responder`), and what the work is given (`Work`)
 - `turns`, `registered`, `serving`: turns into work, the registration, the connection
-- `command`, `webhook`: responders that need no Python
+- `command`, `webhook`, `workload_topic`: responders that need no Python; `question` is what is put
+  to the last two
 - `service`: the built-in responder that stops workloads through a runtime
 
 Importing this package loads no runtime, no worker and no MQTT: that comes with `run` and `serve`.
