@@ -240,7 +240,7 @@ def test_on_a_machine_without_evictd_the_exit_code_says_so(offline_run: Run) -> 
         result = offline_run(*arguments)
         assert result.exit_code == 5
         assert "start `evictd up`, or name a broker" in result.stderr
-        assert "none shows life here" in result.stdout
+        assert "none is running here" in result.stdout
         assert "none that can be read" in result.stdout
 
 

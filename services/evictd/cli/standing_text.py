@@ -94,7 +94,8 @@ def _workers(told: Standing) -> str:
         return f"{names}, {'ready' if on_bus else 'alive'}"
     if told.served_by:
         return f"those of {listed(told.served_by)} decide for it"
-    return "none is ready" if on_bus else f"none shows life here ({runtime_folder()})"
+    here = f"none is running here ({runtime_folder()} has no sign of life)"
+    return "none is ready" if on_bus else here
 
 
 def other_lines(others: tuple[Neighbour, ...]) -> Iterator[str]:
