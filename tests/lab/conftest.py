@@ -11,6 +11,7 @@ import fcntl
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,11 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+
+if (root := str(Path(__file__).parents[2])) not in sys.path:
+    sys.path.insert(0, root)
+
+from tests.lab.patience import PATIENCE
 
 ENGINE_SCRIPT = Path(__file__).parent / "engine" / "engine.sh"
 # Below /var/tmp, so that downloads and images are made once and not for each run.
@@ -43,10 +49,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
     """Wait until something is true of real processes; fail when it is not within `seconds`."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds * PATIENCE
     pause = threading.Event()
     while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s"
+        assert time.monotonic() < deadline, f"not within {seconds * PATIENCE:g} s"
         pause.wait(0.02)
 
 
@@ -244,12 +250,19 @@ def make_capped_cgroup(name: str) -> CappedCgroup:
         )
         limit = "memory.limit_in_bytes"
     else:
-        (CGROUPS / "cgroup.subtree_control").write_text("+memory +pids")
+        _give_controllers(CGROUPS)
         made = CappedCgroup(
             name=name, memory=CGROUPS / name, pids=CGROUPS / name, unified=CGROUPS / name
         )
         limit = "memory.max"
     for folder in made.folders:
         folder.mkdir()
+    if limit == "memory.max":
+        _give_controllers(made.memory)
     (made.memory / limit).write_text(str(CAP_BYTES))
     return made
+
+
+def _give_controllers(group: Path) -> None:
+    """On v2 a group's children have the controllers that it hands down, and no others."""
+    (group / "cgroup.subtree_control").write_text("+memory +pids")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.integration.conftest import Mosquitto
+from tests.lab.patience import PATIENCE
 
 NAME = "lab"
 ROOT = f"evictd/v1/{NAME}"
@@ -23,8 +24,10 @@ ROLES = ("collector", "evaluator", "evictor", "controller", "responder")
 RESPONDER = "imperative-eviction.k8s.io/evictor"
 REQUESTER = "acme.io/mover"
 SESSION = ("-i", "ear", "-c", "-q", "1", "-x", "600")
-START_SECONDS = 20.0
-END_SECONDS = 15.0
+START_SECONDS = 20.0 * PATIENCE
+END_SECONDS = 15.0 * PATIENCE
+WAIT_SECONDS = 15.0 * PATIENCE
+"""For what has no deadline of its own."""
 LOG_LINES = 25
 """Of each process, in the note of a failure."""
 
@@ -196,7 +199,9 @@ class Node:
         """Bytes of memory available by the newest observation."""
         return float(self.hears.newest("observation")["signals"]["memory.available"]["available"])
 
-    def until(self, what: str, condition: Callable[[], object], seconds: float = 15.0) -> None:
+    def until(
+        self, what: str, condition: Callable[[], object], seconds: float = WAIT_SECONDS
+    ) -> None:
         """Wait until something is true of real processes; fail when it is not in time."""
         deadline = time.monotonic() + seconds
         pause = threading.Event()
@@ -210,6 +215,7 @@ class Node:
         self.until("it looks on", lambda: len(self.hears.all("observation")) >= seen + looks)
 
     def _ready(self, commands: tuple[tuple[str, ...], ...]) -> bool:
+        self._nobody_ended()
         workers = ["all" if command == ("up",) else command[-1] for command in commands]
         statuses = [self.hears.newest(f"workers/{worker}") for worker in workers]
         return all(status and status["status"] == "ready" for status in statuses)
@@ -223,7 +229,13 @@ class Node:
             self._evictd("client-config")
         return []
 
+    def _nobody_ended(self) -> None:
+        """Who ended before it was ready would be waited for in vain."""
+        codes = {name: process.poll() for name, process in self.processes.items()}
+        assert set(codes.values()) <= {None}, f"ended: {codes}"
+
     def _listens(self) -> bool:
+        self._nobody_ended()
         return '"connected"' in self._log("up").read_text()
 
     def _evictd(self, *arguments: str) -> None:

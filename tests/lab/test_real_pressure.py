@@ -55,12 +55,18 @@ def everybody_eats(node: Node, running: dict[str, Workload]) -> None:
     node.until("one is evicted", lambda: node.hears.events("Evicted"))
 
 
-def the_greedy_one_goes(node: Node, cgroup: Any, folder: Path) -> None:
+def the_greedy_one_goes(
+    node: Node,
+    cgroup: Any,
+    folder: Path,
+    appetites: dict[str, Appetite] = APPETITES,
+    line_mib: int = LINE_MIB,
+) -> None:
     """And nobody else, once, and the machine has memory again."""
-    with workloads(cgroup, folder, APPETITES) as running:
+    with workloads(cgroup, folder, appetites) as running:
         everybody_eats(node, running)
         node.until("it has gone", lambda: not running["greedy"].lives)
-        node.until("memory is back", lambda: node.available() >= LINE_MIB * MIB)
+        node.until("memory is back", lambda: node.available() >= line_mib * MIB)
         node.until("the condition clears", lambda: node.hears.events("NodeHasSufficientMemory"))
         node.looks_on()
         (evicted,) = node.hears.events("Evicted")
@@ -68,7 +74,7 @@ def the_greedy_one_goes(node: Node, cgroup: Any, folder: Path) -> None:
         assert evicted["data"]["signal"] == "memory.available"
         assert [name for name, workload in running.items() if not workload.lives] == ["greedy"]
         assert not node.hears.events("SystemOOM")
-        assert not any(running[name].end() for name in APPETITES if name != "greedy")
+        assert not any(running[name].end() for name in appetites if name != "greedy")
         assert len(running["greedy"].end()) == 1
 
 

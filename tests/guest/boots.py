@@ -1,0 +1,48 @@
+"""What runs in the guest: each boot with its machine and its stories.
+
+A story is a test like any other, written for a machine that has what this one may not. Those of
+`tests/lab` that make no difference between kernels run here as they are; what only the guest can
+show is in `story_*.py` beside this file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Boot:
+    """One start of the guest. `stories` are words for pytest, run in this order."""
+
+    name: str
+    init: str
+    memory_mib: int
+    stories: tuple[str, ...]
+    seconds_max: int
+    """Of the whole boot, on a machine that does other things besides."""
+
+
+PLAIN = Boot(
+    name="plain",
+    init="/sbin/guest-plain",
+    memory_mib=2048,
+    stories=(
+        "tests/guest/story_kernel.py",
+        "tests/lab/test_cgroup_runtime.py::TestCgroupRuntime",
+        "tests/lab/test_collector_lab.py",
+        # Of the capped group one story: what else there is tells nothing of a kernel, or is a race
+        # with it that an emulated machine may lose.
+        "tests/lab/test_real_pressure.py::test_one_process_takes_the_right_workload[kubelet]",
+        "tests/guest/story_figures.py",
+        "tests/guest/story_pressure.py",
+    ),
+    seconds_max=400,
+)
+SYSTEMD = Boot(
+    name="systemd",
+    init="/sbin/init",
+    memory_mib=1024,
+    stories=("tests/guest/story_systemd.py", "tests/guest/story_unit.py"),
+    seconds_max=400,
+)
+BOOTS = {boot.name: boot for boot in (PLAIN, SYSTEMD)}

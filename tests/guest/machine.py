@@ -1,0 +1,175 @@
+"""One boot of the guest: the job that it gets, its console, what became of its stories.
+
+The guest is emulated, so that no right to virtualise is needed and nothing in it can harm this
+machine. It writes to a copy of its disk that is gone afterwards.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+import subprocess
+import sys
+import tarfile
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tests.guest.boots import Boot
+
+PROJECT = Path(__file__).parents[2]
+SCRIPT = Path(__file__).with_name("guest.sh")
+TAKEN = (
+    "pyproject.toml",
+    "services/evictd",
+    "schemas/evictd_schemas",
+    "deploy",
+    "tests/conftest.py",
+    "tests/contract",
+    "tests/guest",
+    "tests/integration/conftest.py",
+    "tests/lab",
+)
+"""Of the project; everything else that a story needs is in the image."""
+PREPARATION_SECONDS = 900  # packages from a slow mirror
+COLLECTION_SECONDS = 120
+END_SECONDS = 20
+CONSOLE_LINES = 60
+PATIENCE = 4
+"""A guest needs about five times as long as its host, so that deadlines of stories are longer."""
+RUN = r"""
+packages=$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+printf '/job/services\n/job/schemas\n' >"$packages/evictd.pth"
+printf '#!/bin/sh\nexec python3 -m evictd "$@"\n' >/usr/local/bin/evictd
+chmod +x /usr/local/bin/evictd
+nice python3 -m compileall -q services schemas &
+export PYTHONPATH=/job PYTHONUNBUFFERED=1
+export GUEST_TELLS=/dev/ttyS1 LAB_PATIENCE={patience}
+exec python3 -m pytest -p tests.guest.telling -p no:cacheprovider --basetemp=/var/tmp/stories \
+  -o timeout={seconds} --durations=0 --durations-min=1 --color=no --tb=short -q {words}
+"""
+"""Installs evictd as an editable one and runs the stories; the first wait, and it is compiled."""
+
+
+@dataclass
+class Story:
+    """What the guest told about one story."""
+
+    outcomes: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    said: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Its fixtures, itself and their end."""
+        return self.outcomes == dict.fromkeys(("setup", "call", "teardown"), "passed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """A boot that is over."""
+
+    console: str
+    stories: dict[str, Story]
+
+    def end(self) -> str:
+        """The last lines of the console."""
+        return "\n".join(self.console.splitlines()[-CONSOLE_LINES:])
+
+
+def image() -> Path:
+    """The folder with kernel, initial disk and root disk; made at the first time."""
+    for verb in ("packages", "image"):
+        finished = subprocess.run(
+            [SCRIPT, verb],
+            capture_output=True,
+            text=True,
+            timeout=PREPARATION_SECONDS,
+            check=False,
+        )
+        assert finished.returncode == 0, f"{SCRIPT.name} {verb}: {finished.stderr}"
+    return Path(finished.stdout.strip())
+
+
+def collected(boot: Boot) -> list[str]:
+    """The stories of a boot by their pytest names, in order."""
+    words = ("-p", "no:randomly", "--collect-only", "-q", *boot.stories)
+    finished = subprocess.run(
+        [sys.executable, "-m", "pytest", *words],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=COLLECTION_SECONDS,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    return [line for line in finished.stdout.splitlines() if "::" in line]
+
+
+def start(boot: Boot, folder: Path) -> Told:
+    """Boot, let the stories run, wait for the end. `folder` keeps job, console and news."""
+    parts, job, console = image(), folder / "job.tar", folder / "console"
+    news = folder / "news"
+    _write_job(boot, job)
+    command = [
+        *("setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64"),  # it never outlives the tests
+        *("-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(boot.memory_mib)),
+        *("-nodefaults", "-no-reboot", "-display", "none"),
+        *("-serial", f"file:{console}", "-serial", f"file:{news}"),
+        *("-kernel", str(parts / "kernel"), "-initrd", str(parts / "initrd")),
+        *("-drive", _disk(parts / "root.ext4", "snapshot=on,cache=unsafe")),
+        *("-drive", _disk(job, "readonly=on")),
+        *("-append", f"console=ttyS0 quiet psi=1 panic=-1 mitigations=off guest.init={boot.init}"),
+    ]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        _, complaint = process.communicate(timeout=boot.seconds_max)
+    except subprocess.TimeoutExpired:
+        complaint = f"the guest did not end within {boot.seconds_max} s"
+    finally:
+        process.kill()
+        process.wait(END_SECONDS)
+    said = console.read_text(errors="replace") if console.exists() else ""
+    return Told(console=f"{said}\n{complaint}", stories=_heard(news))
+
+
+def _disk(file: Path, options: str) -> str:
+    return f"file={file},if=virtio,format=raw,{options}"
+
+
+def _heard(news: Path) -> dict[str, Story]:
+    """A last line that was cut short is no news."""
+    stories: dict[str, Story] = {}
+    for line in news.read_text(errors="replace").splitlines() if news.exists() else ():
+        try:
+            told: dict[str, Any] = json.loads(line)
+        except ValueError:
+            continue
+        story = stories.setdefault(told["story"], Story())
+        if told["phase"] != "begun":
+            story.outcomes[told["phase"]] = told["outcome"]
+            story.seconds += told["seconds"]
+            story.said += told["said"]
+    return stories
+
+
+def _write_job(boot: Boot, archive: Path) -> None:
+    run = RUN.format(patience=PATIENCE, seconds=60 * PATIENCE, words=shlex.join(boot.stories))
+    about = f"Metadata-Version: 2.1\nName: evictd\nVersion: {version('evictd')}\n"
+    with tarfile.open(archive, "w") as job:
+        for name in TAKEN:
+            job.add(PROJECT / name, name, filter=_without_leavings)
+        _add(job, "run", run)
+        _add(job, "services/evictd.dist-info/METADATA", about)
+
+
+def _without_leavings(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if "__pycache__" in member.name else member
+
+
+def _add(job: tarfile.TarFile, name: str, content: str) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(content.encode())
+    job.addfile(member, io.BytesIO(content.encode()))
