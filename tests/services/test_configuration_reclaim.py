@@ -90,15 +90,15 @@ def test_what_cannot_be_meant_is_refused(text: str, problem: str) -> None:
         (
             "reclaim: {unusedImages: {unusedFor: 48h}}",
             (
-                "f:1:11: reclaim.unusedImages: is not enabled and does nothing; enabled: true switches"
-                " it on"
+                "f:1:11: reclaim.unusedImages: is not enabled and does nothing; enabled: true"
+                " switches it on"
             ),
         ),
         (
             "reclaim: {unusedImages: {enabled: true, unusedFor: 1h}}",
             (
-                "f:1:52: reclaim.unusedImages.unusedFor: 1h is less than a day: what runs once a night"
-                " would not be found again"
+                "f:1:52: reclaim.unusedImages.unusedFor: 1h is less than a day: what runs"
+                " once a night would not be found again"
             ),
         ),
         (
