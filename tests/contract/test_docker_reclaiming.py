@@ -4,24 +4,19 @@ import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
-from aiohttp import web
-from msgspec import structs
 
 if (root := str(Path(__file__).parents[2])) not in sys.path:
     sys.path.insert(0, root)
 
-from tests.contract.engine_double import EngineDouble
+from tests.contract.store_double import Store
 
 from evictd.runtimes.docker import DockerRuntime, Engine, runtime
-from evictd.runtimes.docker.image_uses import IMAGES_MAX, ImageUses
 from evictd.runtimes.docker.inspection import time_of
 from evictd.runtimes.docker.long_logs import empty, log_bytes
-from evictd.runtimes.docker.unused_images import UnusedImages
-from evictd.runtimes.reclaims import DeadContainers, Kept, LongLogs, Reclaims
+from evictd.runtimes.reclaims import DeadContainers, LongLogs, Reclaims
 from evictd.runtimes.reclaims import UnusedImages as Settings
 from evictd.runtimes.settings import WorkloadSettings
 from evictd_schemas import StepOutcome
@@ -32,63 +27,6 @@ ALL = Reclaims(
     dead_containers=DeadContainers(exited_seconds=WEEK_SECONDS),
     long_logs=LongLogs(above_bytes=8192),
 )
-
-
-class Store(EngineDouble):
-    """An engine with images; it refuses to delete what is in `in_use`."""
-
-    def __init__(self, socket: Path) -> None:
-        super().__init__(socket)
-        self.image_listing: list[dict[str, Any]] = []
-        self.in_use: set[str] = set()
-        self.deleted: list[str] = []
-        self.heard = anyio.Event()
-        """Somebody has listened to the events, to their end."""
-
-    def image(self, name: str, *, parent: str = "", digest: bool = True, size: int = 10) -> str:
-        """One image called `name:1`; its id."""
-        number = f"sha256:{name}"
-        digests = [f"{name}@sha256:d"] if digest else []
-        self.image_listing.append(
-            {
-                "Id": number,
-                "ParentId": parent,
-                "RepoTags": [f"{name}:1"],
-                "RepoDigests": digests,
-                "Size": size,
-            }
-        )
-        return number
-
-    def container(self, number: str, name: str, image: str, **state: Any) -> str:
-        """A container of that image, which runs unless its state says otherwise."""
-        container_id = self.add(number, name)
-        self.listing[-1]["ImageID"] = image
-        if state:
-            self.listing[-1]["State"] = "exited"
-            self.inspections[container_id]["State"] = {"Running": False, **state}
-        return container_id
-
-    async def _answer(self, request: web.Request) -> web.StreamResponse:
-        path = request.match_info["path"].partition("v1.41/")[2]
-        if request.method != "DELETE":
-            answer = await super()._answer(request)
-            if path == "events":
-                self.heard.set()
-            return answer
-        name = path.partition("/")[2]
-        if name in self.in_use:
-            return web.json_response({"message": "conflict: it is in use"}, status=409)
-        self.deleted.append(name)
-        return web.json_response([])
-
-    def _found(self, path: str, words: list[str]) -> Any:
-        if path == "images/json":
-            return self.image_listing
-        if path == "system/df":
-            cache = [{"ID": "old", "Size": 5}, {"ID": "busy", "Size": 7, "InUse": True}]
-            return {"BuildCache": cache}
-        return super()._found(path, words)
 
 
 @pytest.fixture
@@ -168,97 +106,6 @@ async def test_nothing_more_is_taken_once_there_is_enough(
     outcome = await docker.reclaim("unusedImages", stopped=frozenset(), go_on=go_on)
     assert outcome.taken_total == 1
     assert store.deleted == ["one:1"]
-
-
-class Shelf:
-    """Unused images on a clock of the test's own."""
-
-    def __init__(self, store: Store, **settings: Any) -> None:
-        self.seconds = 0.0
-        self.engine = Engine(store.address)
-        chosen = Settings(unused_seconds=WEEK_SECONDS, minimum_age_seconds=0)
-        self.step = UnusedImages(
-            self.engine, structs.replace(chosen, **settings), ImageUses(lambda: self.seconds)
-        )
-
-    async def offered(self) -> list[str]:
-        return [piece.name for piece in await self.step.offered(None)]
-
-
-@pytest.fixture
-async def shelf(store: Store) -> AsyncIterator[Shelf]:
-    shelf = Shelf(store)
-    yield shelf
-    await shelf.engine.close()
-
-
-async def test_an_image_of_unknown_use_counts_from_when_it_was_seen_first(
-    store: Store, shelf: Shelf
-) -> None:
-    store.image("old")
-    assert await shelf.offered() == []
-    shelf.seconds = WEEK_SECONDS - 1
-    store.image("new")
-    assert await shelf.offered() == []
-    shelf.seconds += 1
-    assert await shelf.offered() == ["old:1"]
-
-
-async def test_a_container_that_came_and_went_is_a_use(store: Store, shelf: Shelf) -> None:
-    """Its events name the image, and what was in its list before it was removed counts too."""
-    store.image("short")
-    kept = store.image("kept")
-    store.container("1", "web", kept)
-    await shelf.offered()
-    shelf.seconds = 1000
-    store.events = [
-        {"Action": "start", "Actor": {"ID": "2", "Attributes": {"image": "short:1"}}, "timeNano": 7}
-    ]
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(shelf.step.attend)
-        with anyio.fail_after(5):
-            await store.heard.wait()
-            await anyio.sleep(0.1)
-        tasks.cancel_scope.cancel()
-    store.listing.clear()
-    shelf.seconds = WEEK_SECONDS
-    assert await shelf.offered() == []
-    shelf.seconds = WEEK_SECONDS + 1000
-    assert sorted(await shelf.offered()) == ["kept:1", "short:1"]
-
-
-@pytest.mark.parametrize("pattern", ["old:1", "old", "o*", "old@sha256:*"])
-async def test_names_that_are_kept_stay_with_their_tag_or_without(
-    store: Store, pattern: str
-) -> None:
-    store.image("old")
-    shelf = Shelf(store, unused_seconds=0, kept=Kept(patterns=(pattern,)))
-    assert await shelf.offered() == []
-    await shelf.engine.close()
-
-
-async def test_an_image_must_have_been_here_for_long_as_the_engine_tells_it(store: Store) -> None:
-    now = datetime.now(UTC)
-    for name, days in (("young", 1), ("old", 8)):
-        tagged = (now - timedelta(days=days)).isoformat()
-        store.images[store.image(name)] = {"Metadata": {"LastTagTime": tagged}}
-    store.image("unknown")
-    shelf = Shelf(store, unused_seconds=0, minimum_age_seconds=WEEK_SECONDS)
-    assert await shelf.offered() == ["old:1"]
-    await shelf.engine.close()
-
-
-def test_of_very_many_images_those_used_longest_ago_are_seen_anew() -> None:
-    now = [0.0]
-    uses = ImageUses(lambda: now[0])
-    uses.saw({}, ["first"])
-    now[0] = 10.0
-    many = ["first", *(str(number) for number in range(IMAGES_MAX))]
-    uses.saw({}, many)
-    assert uses.unused_seconds("first") == 0, "it was forgotten, and counts as used"
-    assert uses.unused_seconds("7") == 0
-    now[0] = 20.0
-    assert uses.unused_seconds("7") == 10
 
 
 LONG_AGO = "2020-01-01T00:00:00.123456789Z"

@@ -1,0 +1,65 @@
+"""An engine's double with images, of which some are in use."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+from aiohttp import web
+from tests.contract.engine_double import EngineDouble
+
+
+class Store(EngineDouble):
+    """An engine with images; it refuses to delete what is in `in_use`."""
+
+    def __init__(self, socket: Path) -> None:
+        super().__init__(socket)
+        self.image_listing: list[dict[str, Any]] = []
+        self.in_use: set[str] = set()
+        self.deleted: list[str] = []
+        self.heard = anyio.Event()
+        """Somebody has listened to the events, to their end."""
+
+    def image(self, name: str, *, parent: str = "", digest: bool = True, size: int = 10) -> str:
+        """One image called `name:1`; its id."""
+        number = f"sha256:{name}"
+        digests = [f"{name}@sha256:d"] if digest else []
+        self.image_listing.append(
+            {
+                "Id": number,
+                "ParentId": parent,
+                "RepoTags": [f"{name}:1"],
+                "RepoDigests": digests,
+                "Size": size,
+            }
+        )
+        return number
+
+    def container(self, number: str, name: str, image: str, **state: Any) -> str:
+        """A container of that image, which runs unless its state says otherwise."""
+        container_id = self.add(number, name)
+        self.listing[-1]["ImageID"] = image
+        if state:
+            self.listing[-1]["State"] = "exited"
+            self.inspections[container_id]["State"] = {"Running": False, **state}
+        return container_id
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        path = request.match_info["path"].partition("v1.41/")[2]
+        if request.method != "DELETE":
+            answer = await super()._answer(request)
+            if path == "events":
+                self.heard.set()
+            return answer
+        name = path.partition("/")[2]
+        if name in self.in_use:
+            return web.json_response({"message": "conflict: it is in use"}, status=409)
+        self.deleted.append(name)
+        return web.json_response([])
+
+    def _found(self, path: str, words: list[str]) -> Any:
+        if path == "images/json":
+            return self.image_listing
+        if path == "system/df":
+            cache = [{"ID": "old", "Size": 5}, {"ID": "busy", "Size": 7, "InUse": True}]
+            return {"BuildCache": cache}
+        return super()._found(path, words)

@@ -1,0 +1,123 @@
+"""When an image counts as unused: by what is seen of containers, on a clock of the test's own."""
+
+import sys
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from msgspec import structs
+
+if (root := str(Path(__file__).parents[2])) not in sys.path:
+    sys.path.insert(0, root)
+
+from tests.contract.store_double import Store
+
+from evictd.runtimes.docker import Engine
+from evictd.runtimes.docker.image_uses import IMAGES_MAX, ImageUses
+from evictd.runtimes.docker.unused_images import UnusedImages
+from evictd.runtimes.reclaims import Kept
+from evictd.runtimes.reclaims import UnusedImages as Settings
+
+WEEK_SECONDS = 7 * 24 * 3600.0
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    store = Store(tmp_path / "docker.sock")
+    await store.open()
+    yield store
+    await store.close()
+
+
+class Shelf:
+    """Unused images on a clock of the test's own."""
+
+    def __init__(self, store: Store, **settings: Any) -> None:
+        self.seconds = 0.0
+        self.engine = Engine(store.address)
+        chosen = Settings(unused_seconds=WEEK_SECONDS, minimum_age_seconds=0)
+        self.step = UnusedImages(
+            self.engine, structs.replace(chosen, **settings), ImageUses(lambda: self.seconds)
+        )
+
+    async def offered(self) -> list[str]:
+        return [piece.name for piece in await self.step.offered(None)]
+
+
+@pytest.fixture
+async def shelf(store: Store) -> AsyncIterator[Shelf]:
+    shelf = Shelf(store)
+    yield shelf
+    await shelf.engine.close()
+
+
+async def test_an_image_of_unknown_use_counts_from_when_it_was_seen_first(
+    store: Store, shelf: Shelf
+) -> None:
+    store.image("old")
+    assert await shelf.offered() == []
+    shelf.seconds = WEEK_SECONDS - 1
+    store.image("new")
+    assert await shelf.offered() == []
+    shelf.seconds += 1
+    assert await shelf.offered() == ["old:1"]
+
+
+async def test_a_container_that_came_and_went_is_a_use(store: Store, shelf: Shelf) -> None:
+    """Its events name the image, and what was in its list before it was removed counts too."""
+    store.image("short")
+    kept = store.image("kept")
+    store.container("1", "web", kept)
+    await shelf.offered()
+    shelf.seconds = 1000
+    store.events = [
+        {"Action": "start", "Actor": {"ID": "2", "Attributes": {"image": "short:1"}}, "timeNano": 7}
+    ]
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(shelf.step.attend)
+        with anyio.fail_after(5):
+            await store.heard.wait()
+            await anyio.sleep(0.1)
+        tasks.cancel_scope.cancel()
+    store.listing.clear()
+    shelf.seconds = WEEK_SECONDS
+    assert await shelf.offered() == []
+    shelf.seconds = WEEK_SECONDS + 1000
+    assert sorted(await shelf.offered()) == ["kept:1", "short:1"]
+
+
+@pytest.mark.parametrize("pattern", ["old:1", "old", "o*", "old@sha256:*"])
+async def test_names_that_are_kept_stay_with_their_tag_or_without(
+    store: Store, pattern: str
+) -> None:
+    store.image("old")
+    shelf = Shelf(store, unused_seconds=0, kept=Kept(patterns=(pattern,)))
+    assert await shelf.offered() == []
+    await shelf.engine.close()
+
+
+async def test_an_image_must_have_been_here_for_long_as_the_engine_tells_it(store: Store) -> None:
+    now = datetime.now(UTC)
+    for name, days in (("young", 1), ("old", 8)):
+        tagged = (now - timedelta(days=days)).isoformat()
+        store.images[store.image(name)] = {"Metadata": {"LastTagTime": tagged}}
+    store.image("unknown")
+    shelf = Shelf(store, unused_seconds=0, minimum_age_seconds=WEEK_SECONDS)
+    assert await shelf.offered() == ["old:1"]
+    await shelf.engine.close()
+
+
+def test_of_very_many_images_those_used_longest_ago_are_seen_anew() -> None:
+    now = [0.0]
+    uses = ImageUses(lambda: now[0])
+    uses.saw({}, ["first"])
+    now[0] = 10.0
+    many = ["first", *(str(number) for number in range(IMAGES_MAX))]
+    uses.saw({}, many)
+    assert uses.unused_seconds("first") == 0, "it was forgotten, and counts as used"
+    assert uses.unused_seconds("7") == 0
+    now[0] = 20.0
+    assert uses.unused_seconds("7") == 10
