@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from evictd.core.protocol.conditions import NEVER
-from evictd.core.protocol.vocabulary import Intent
+from evictd.core.protocol.vocabulary import PRESSURE_REQUESTERS, Intent
 from evictd_schemas import EvictionRequest, EvictionRequestSpec, RequesterStatus
 
 REQUESTERS_MAX = 100
@@ -47,7 +47,8 @@ def merge(
     """The new list, best first, and whether a name is new or its intent differs.
 
     A requester with two requests wants the Eviction if one of them does. Names count against the
-    limit, not requests.
+    limit, not requests. Where they are too many, a machine that runs short keeps its place: it
+    alone ignores budgets.
     """
     former = {item.name: item.intent for item in known}
     historical = [
@@ -55,7 +56,7 @@ def merge(
         for name, intent in former.items()
     ]
     intents: dict[str, str] = {}
-    for request in sorted((*requests, *historical), key=order):
+    for request in _within(sorted((*requests, *historical), key=order), limit):
         if len(intents) == limit:
             break
         exists = request.metadata.creation_timestamp is not None
@@ -65,3 +66,10 @@ def merge(
     merged = tuple(RequesterStatus(name=name, intent=intent) for name, intent in intents.items())
     changed = any(former.get(name) != intent for name, intent in intents.items())
     return merged, changed
+
+
+def _within(ordered: Sequence[EvictionRequest], limit: int) -> Sequence[EvictionRequest]:
+    """The same order, with node pressure first where not all names have room."""
+    if len({request.spec.requester for request in ordered}) <= limit:
+        return ordered
+    return sorted(ordered, key=lambda request: request.spec.requester not in PRESSURE_REQUESTERS)
