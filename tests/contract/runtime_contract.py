@@ -8,6 +8,8 @@ from typing import Protocol
 import anyio
 
 from evictd.core.duty import StartResult, StopResult
+from evictd.core.orders import Restore
+from evictd.core.ways import Way
 from evictd.runtimes import ChangeKind, Runtime, Workload
 from evictd_schemas import PodReference
 
@@ -182,6 +184,43 @@ class RuntimeContract:
             assert outcome.result is StartResult.REFUSED
             assert outcome.why
             assert again is None
+
+    async def test_a_life_that_was_started_again_is_hinted_at_and_safe_from_the_first_ones_stop(
+        self, bench: Bench
+    ) -> None:
+        """As after a restart: an order for the first life that is carried out late finds another
+        one."""
+        if not self.starts:
+            return  # what is started behind its back has a test of its own
+        first = await running(bench, "web")
+        assert (await bench.runtime.stop(first.reference, 10)).result is StopResult.GONE
+        heard = anyio.Event()
+
+        async def watch() -> None:
+            async for change in bench.runtime.watch():
+                if change.kind is ChangeKind.STARTED:
+                    heard.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch)
+            await anyio.sleep(1.5)
+            where = (first.pod.namespace, "web", first.pod.runtime_id)
+            assert (await bench.runtime.start(*where)).result is StartResult.STARTED
+            with anyio.fail_after(15):
+                await heard.wait()
+            tasks.cancel_scope.cancel()
+        assert (await bench.runtime.stop(first.reference, 0)).result is StopResult.OTHER_UID
+        assert await listed(bench.runtime, "web") is not None
+
+    async def test_who_says_nothing_is_stopped_alone_and_has_no_companions(
+        self, bench: Bench
+    ) -> None:
+        """The defaults of what an owner may want; a word that nobody knows is never listed."""
+        web = await running(bench, "web")
+        assert web.pod.action == Way.STOP
+        assert web.pod.group is None
+        assert web.pod.restore in set(Restore)
+        assert not web.pod.protected
 
     async def test_what_runs_is_not_started_again(self, bench: Bench) -> None:
         """Its life goes on."""
