@@ -56,22 +56,23 @@ def show(options: list[str], names: list[str]) -> int:
 
 def stop(options: list[str], names: list[str]) -> int:
     (name,) = names
-    if (unit := read(name)) is None:
+    if read(name) is None:
         sys.stderr.write(f"Failed to stop {name}: Unit {name} not loaded.\n")
         return 5
     for part in (*members(name), name):
         if read(part).get("ActiveState") in UP:
             write(part, {**read(part), "ActiveState": "deactivating", "SubState": "stop-sigterm"})
-            if "DEAF" not in unit:
+            if "DEAF" not in read(part):
                 end(part, "inactive")
-    while (now := read(name)) is not None and now["ActiveState"] == "deactivating":
-        PAUSE.wait(LOOK_SECONDS)
+    for part in (*members(name), name):
+        while (now := read(part)) is not None and now["ActiveState"] == "deactivating":
+            PAUSE.wait(LOOK_SECONDS)
     return 0
 
 
 def kill(options: list[str], names: list[str]) -> int:
-    (name,) = names
-    for part in (*members(name), name):
+    slices = [name for name in names if name.endswith(".slice")]
+    for part in (*names, *(part for name in slices for part in members(name))):
         now = read(part) or {}
         if now.get("ActiveState") in UP and now.get("DEAF") != "immortal":
             end(part, "failed")
@@ -108,7 +109,8 @@ def end(name: str, state: str) -> None:
 
 def members(name: str) -> list[str]:
     found = []
-    for part in (read(name) or {}).get("SliceOf", "").split():
+    unit = read(name) or {}
+    for part in f"{unit.get('SliceOf', '')} {unit.get('RequiredBy', '')}".split():
         found += [*members(part), part]
     return found
 

@@ -15,7 +15,8 @@ from evictd.core.duty import StartResult, StopOutcome, StopResult
 from evictd.core.errors import HostError, PeerError
 from evictd.runtimes.systemd import Manager, Systemctl, ending, manager, never, systemctl
 from evictd.runtimes.systemd.systemctl import environment
-from evictd.runtimes.systemd.unit import Unit, name_problem, span_seconds, units
+from evictd.runtimes.systemd.unit import name_problem, span_seconds, units
+from evictd.runtimes.systemd.whole import Whole
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "systemd"
 
@@ -101,8 +102,8 @@ async def test_a_file_that_refuses_a_manual_stop_is_heeded(machine: SystemdDoubl
 async def test_the_last_word_before_the_stop_is_the_askers(machine: SystemdDouble) -> None:
     await machine.unit("web.service")
 
-    async def judge(unit: Unit) -> StopOutcome:
-        return StopOutcome(result=StopResult.OTHER_UID, why=unit.id)
+    async def judge(whole: Whole) -> StopOutcome:
+        return StopOutcome(result=StopResult.OTHER_UID, why=whole.unit.id)
 
     outcome = await machine.manager.stop("web.service", 0, judge)
     assert outcome == StopOutcome(result=StopResult.OTHER_UID, why="web.service")
@@ -264,7 +265,7 @@ def test_recorded_answers_of_systemd_257_are_read() -> None:
     assert bus.triggered_by == ("dbus.socket",)
     assert str(bus.active_since) == "2026-11-30 06:16:24+00:00"
     assert (root.invocation_id, root.active_monotonic) == ("", "7229340")
-    assert {"system.slice", "user.slice", "init.scope"} <= root.members
+    assert {"system.slice", "user.slice", "init.scope"} <= root.contents
     assert shown["nope.service"].load_state == "not-found"
 
 

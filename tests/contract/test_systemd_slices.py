@@ -1,4 +1,5 @@
-"""Slices: one workload with all that is in it, stopped and brought back as a whole."""
+"""What goes with a unit: all that is in a slice, and whoever requires a unit; stopped and brought
+back as a whole."""
 
 import sys
 from pathlib import Path
@@ -8,10 +9,10 @@ import pytest
 if (root := str(Path(__file__).parents[2])) not in sys.path:
     sys.path.insert(0, root)
 
-from tests.contract.systemd_double import SystemdDouble, chosen, runtime
+from tests.contract.systemd_double import EVERYTHING, SystemdDouble, chosen, runtime
 
-from evictd.core.duty import StartResult, StopResult
-from evictd.runtimes.systemd import SystemdRuntime
+from evictd.core.duty import StartOutcome, StartResult, StopOutcome, StopResult
+from evictd.runtimes.systemd import SystemdRuntime, whole
 
 
 @pytest.fixture
@@ -102,3 +103,83 @@ async def test_slices_that_name_each_other_end_the_search(machine: SystemdDouble
     listing = await runtime(machine, chosen(slices=("a",))).list()
     assert listing.complete
     assert [item.pod.name for item in listing.workloads] == ["a.slice"]
+
+
+async def test_a_slice_that_holds_what_its_owner_protects_stays(machine: SystemdDouble) -> None:
+    await slice_of_three(machine)
+    careful = runtime(machine, chosen(slices=("batch",)), protected=["in-b.service"])
+    (found,) = (await careful.list()).workloads
+    outcome = await careful.stop(found.reference, 0)
+    assert outcome.why == "it is protected: in-b.service is in it, and it is protected"
+
+
+async def needed(machine: SystemdDouble, needer: str = "web.service", **properties: str) -> None:
+    """A database, and who requires it."""
+    await machine.unit("db.service", RequiredBy=f"{needer} some.target")
+    await machine.unit("some.target", ActiveState="inactive")
+    await machine.unit(needer, **properties)
+
+
+async def test_who_requires_a_unit_goes_and_comes_back_with_it(machine: SystemdDouble) -> None:
+    """Both are workloads of their own besides."""
+    await needed(machine, TimeoutStopUSec="3min")
+    everything = runtime(machine)
+    db, web = (await everything.list()).workloads
+    assert db.pod.termination_grace_period_seconds == 180
+    assert not db.pod.protected
+    outcome = await everything.stop(db.reference, 5)
+    assert outcome == StopOutcome(
+        result=StopResult.GONE, why="stopped by systemd; with it web.service"
+    )
+    assert await machine.state("web.service") == "inactive"
+    outcome = await everything.start("systemd", "db.service", "db.service")
+    assert outcome == StartOutcome(result=StartResult.STARTED)
+    assert await machine.state("web.service") == "active"
+    assert web.pod.name == "web.service"
+
+
+async def test_who_requires_it_and_is_deaf_is_killed_with_it(machine: SystemdDouble) -> None:
+    await needed(machine, DEAF="yes")
+    everything = runtime(machine)
+    db, _ = (await everything.list()).workloads
+    outcome = await everything.stop(db.reference, 0)
+    assert outcome.result is StopResult.GONE
+    assert await machine.state("web.service") == "failed"
+
+
+async def test_a_unit_that_others_require_stays_unless_they_are_listed(
+    machine: SystemdDouble,
+) -> None:
+    await needed(machine)
+    few = runtime(machine, chosen(units=("db",)))
+    (db,) = (await few.list()).workloads
+    assert db.pod.protected
+    outcome = await few.stop(db.reference, 0)
+    assert outcome.why == "it is protected: web.service stops with it, and it is not listed"
+    assert await machine.state("web.service") == "active"
+
+
+async def test_a_unit_that_takes_what_must_stay_along_stays(machine: SystemdDouble) -> None:
+    """The manager refuses it too, whoever asks."""
+    await needed(machine, "ssh.socket", SubState="listening")
+    everything = runtime(machine, EVERYTHING)
+    (db,) = (await everything.list()).workloads
+    assert db.pod.protected
+    outcome = await machine.manager.stop("db.service", 0)
+    assert outcome.why == "it is protected: ssh.socket stops with it, and people log in by it"
+    assert await machine.state("db.service") == "active"
+
+
+async def test_what_is_far_away_is_not_lost_quietly(
+    machine: SystemdDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A chain that is longer than it is followed makes the listing incomplete and stops nothing."""
+    monkeypatch.setattr(whole, "DEPTH_MAX", 3)
+    for number in range(8):
+        await machine.unit(f"w{number}.service", RequiredBy=f"w{number + 1}.service")
+    one = runtime(machine, chosen(units=("w0",)))
+    listing = await one.list()
+    assert not listing.complete
+    outcome = await one.stop(listing.workloads[0].reference, 0)
+    assert outcome.result is StopResult.REFUSED
+    assert "go with it" in outcome.why

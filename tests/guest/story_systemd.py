@@ -56,12 +56,19 @@ FILES = {
         "Slice": "story-low.slice",
     },
     "story-low.slice": {},
+    "story-needed.service": {"ExecStart": "/bin/sleep 1000", "Restart": "always"},
+    "story-needy.service": {"ExecStart": f"/bin/sh {COMMANDS}/deaf"},
+    "story-part.service": {"ExecStart": "/bin/sleep 1000"},
     "story-false.service": {"ExecStart": "/bin/false", "Type": "oneshot"},
     "story-woken.service": {"ExecStart": "/bin/sleep 1000"},
     "story-woken.socket": {"ListenStream": "/run/stories/socket"},
     "story-masked.service": {"ExecStart": "/bin/sleep 1000"},
 }
 """Everything that these stories start; a word to systemd about new files takes a second here."""
+RELATIONS = {
+    "story-needy.service": "Requires=story-needed.service\nAfter=story-needed.service\n",
+    "story-part.service": "PartOf=story-needy.service\n",
+}
 SECTIONS = {".service": "Service", ".slice": "Slice", ".socket": "Socket"}
 SERVICE = Path(__file__).parents[2] / "deploy" / "evictd.service"
 CLOSED = frozenset(
@@ -132,7 +139,8 @@ def files() -> Iterator[None]:
     for name, settings in FILES.items():
         lines = "".join(f"{key}={value}\n" for key, value in settings.items())
         section = SECTIONS[Path(name).suffix]
-        (UNITS / name).write_text(f"[{section}]\n{lines}")
+        head = f"[Unit]\n{RELATIONS.get(name, '')}"
+        (UNITS / name).write_text(f"{head}[{section}]\n{lines}")
     systemctl("daemon-reload")
     yield
     for name in FILES:
@@ -281,6 +289,24 @@ async def test_a_slice_goes_and_comes_back_as_a_whole() -> None:
     assert outcome.result is StartResult.STARTED, outcome
     assert [await away(state, name) for name in names] == ["active", "active", "active"]
     assert (await one(selected)).pod.uid != found.pod.uid
+
+
+async def test_who_requires_a_unit_goes_and_comes_back_with_it() -> None:
+    """systemd stops them first, and waits for those that are deaf."""
+    names = ["story-needed.service", "story-needy.service", "story-part.service"]
+    await away(systemctl, "start", *names)
+    found = await one(runtime(("story-needed",)))
+    assert found.pod.protected, "the others are not listed"
+    selected = runtime(("story-*",))
+    outcome = await selected.stop(found.reference, 1)
+    assert outcome.result is StopResult.GONE, outcome
+    assert outcome.why.endswith("with it story-needy.service, story-part.service")
+    assert "SIGKILL after 1 s" in outcome.why
+    states = [await away(state, name) for name in names]
+    assert states == ["inactive", "failed", "inactive"]
+    outcome = await selected.start("systemd", names[0], names[0])
+    assert outcome.result is StartResult.STARTED, outcome
+    assert [await away(state, name) for name in names] == ["active", "active", "active"]
 
 
 async def test_what_keeps_the_machine_is_seen_as_protected_and_refused() -> None:

@@ -11,6 +11,7 @@ from evictd.core.duty.outcomes import StopOutcome, StopResult
 from evictd.core.errors import EvictdError
 from evictd.runtimes.systemd.systemctl import ANSWER_SECONDS, Answer, Systemctl
 from evictd.runtimes.systemd.unit import Unit
+from evictd.runtimes.systemd.whole import Whole
 
 HEARD_SECONDS = 0.2
 """Before the first SIGKILL, so that systemd has heard of the stop by then: what is only killed it
@@ -20,7 +21,7 @@ KILL_AGAIN_SECONDS = 1.0
 KILL_SECONDS = 10.0
 """After the first SIGKILL only a process stuck in the kernel is left for so long."""
 OWN_SECONDS_MAX = 3_600.0
-"""A unit whose own time has no end has this one."""
+"""A unit whose own time has no end has this one. Of several that go together the longest counts."""
 
 CUT_SHORT = StopOutcome(result=StopResult.FAILED, why="the stop was cut short")
 
@@ -32,9 +33,13 @@ class Ending:
     """
 
     def __init__(
-        self, unit: Unit, systemctl: Systemctl, show: Callable[[str], Awaitable[Unit | None]]
+        self, whole: Whole, systemctl: Systemctl, show: Callable[[str], Awaitable[Unit | None]]
     ) -> None:
-        self.unit = unit
+        self._unit = whole.unit
+        outside = (unit for unit in whole.dependants if unit.runs)
+        self._dependants = tuple(unit.id for unit in outside)
+        times = [unit.stop_seconds for unit in (whole.unit, *whole.along) if unit.runs]
+        self._own_seconds = max(OWN_SECONDS_MAX if time is None else time for time in times)
         self._systemctl = systemctl
         self._show = show
         self._began_seconds = anyio.current_time()
@@ -62,10 +67,9 @@ class Ending:
         return self._outcome
 
     def _shorten(self, grace_seconds: int | None) -> None:
-        own_seconds = self.unit.stop_seconds
-        own_seconds = OWN_SECONDS_MAX if own_seconds is None else own_seconds
         # systemd keeps the unit's own time itself; ours only comes in where that was not enough.
-        wait_seconds = own_seconds + KILL_SECONDS if grace_seconds is None else grace_seconds
+        own_seconds = self._own_seconds + KILL_SECONDS
+        wait_seconds = own_seconds if grace_seconds is None else grace_seconds
         asked_seconds = anyio.current_time() + max(wait_seconds, HEARD_SECONDS)
         self._deadline_seconds = min(self._deadline_seconds, asked_seconds)
         self._tell()
@@ -83,22 +87,20 @@ class Ending:
 
     async def _ask(self) -> None:
         """The child waits until systemd is done."""
-        self._answer = await self._said("stop", seconds=None)
+        self._answer = await self._said(("stop", "--", self._unit.id), seconds=None)
         self._tell()
 
     async def _killed(self) -> None:
         give_up_seconds = anyio.current_time() + KILL_SECONDS
         while self._answer is None and anyio.current_time() < give_up_seconds:
             # That there is nothing left to kill is no failure: the answer follows.
-            await self._said("kill", "--signal=SIGKILL")
+            await self._said(("kill", "--signal=SIGKILL", "--", self._unit.id, *self._dependants))
             await self._answered(min(anyio.current_time() + KILL_AGAIN_SECONDS, give_up_seconds))
 
-    async def _said(
-        self, verb: str, *options: str, seconds: float | None = ANSWER_SECONDS
-    ) -> Answer:
+    async def _said(self, words: tuple[str, ...], seconds: float | None = ANSWER_SECONDS) -> Answer:
         """A call that could not be made is one that failed; what became of the unit is shown."""
         try:
-            return await self._systemctl.run(verb, *options, "--", self.unit.id, seconds=seconds)
+            return await self._systemctl.run(*words, seconds=seconds)
         except EvictdError as error:
             return Answer(code=1, complaint=str(error))
 
@@ -113,18 +115,22 @@ class Ending:
 
     async def _confirmed(self, killed_after_seconds: float | None) -> StopOutcome:
         """By what systemd shows of this very life, whatever the child has said."""
-        now = await self._show(self.unit.id)
-        if now is None or now.down or now.invocation_id != self.unit.invocation_id:
+        now = await self._show(self._unit.id)
+        if now is None or now.down or now.invocation_id != self._unit.invocation_id:
             return StopOutcome(result=StopResult.GONE, why=self._way(killed_after_seconds))
         complaint = "" if self._answer is None else self._answer.complaint
         why = complaint or f"systemd says {now.active_state} ({now.sub_state}) of it after the stop"
         return StopOutcome(result=StopResult.FAILED, why=why)
 
     def _way(self, killed_after_seconds: float | None) -> str:
-        killed = killed_after_seconds is not None
-        how = f", SIGKILL after {killed_after_seconds:.0f} s" if killed else ""
-        starters = ", ".join(self.unit.triggered_by)
-        return f"stopped by systemd{how}" + (f"; {starters} may start it again" if starters else "")
+        way = "stopped by systemd"
+        if killed_after_seconds is not None:
+            way += f", SIGKILL after {killed_after_seconds:.0f} s"
+        if self._dependants:
+            way += f"; with it {', '.join(self._dependants)}"
+        if self._unit.triggered_by:
+            way += f"; {', '.join(self._unit.triggered_by)} may start it again"
+        return way
 
     def _tell(self) -> None:
         self._news.set()

@@ -15,18 +15,19 @@ from evictd.runtimes.systemd import unit as reading
 from evictd.runtimes.systemd.ending import Ending
 from evictd.runtimes.systemd.systemctl import Answer, Systemctl
 from evictd.runtimes.systemd.unit import Unit
+from evictd.runtimes.systemd.whole import UNITS_MAX, Whole, Wholes, wholes
 from evictd.shell.blocking import RunBlocking, in_thread
 
 START_SECONDS = 30.0
 """For systemd to say that a unit is up; a start that takes longer goes on without us."""
 
-Judge: TypeAlias = Callable[[Unit], Awaitable[StopOutcome | None]]
-"""The last word on a unit just before its stop: why not, or None."""
+Judge: TypeAlias = Callable[[Whole], Awaitable[StopOutcome | None]]
+"""The last word on a unit, and on what goes with it, just before its stop: why not, or None."""
 
 
-async def nobody_objects(unit: Unit) -> None:
+async def nobody_objects(whole: Whole) -> None:
     """The judge of whoever has looked already."""
-    del unit
+    del whole
 
 
 class Manager:
@@ -70,6 +71,10 @@ class Manager:
             raise PeerError(f"systemctl show: {answer.complaint or f'exit code {answer.code}'}")
         return reading.units(answer.output)
 
+    async def wholes(self, names: Sequence[str]) -> Wholes:
+        """The same units, each with all that a stop of it stops too. Raises as `show` does."""
+        return await wholes(self.show, await self.show(names))
+
     async def stop(
         self, name: str, grace_seconds: int | None, judge: Judge = nobody_objects
     ) -> StopOutcome:
@@ -80,20 +85,20 @@ class Manager:
         raises: every end is a value.
         """
         try:
-            unit, outcome = await self._target(name, judge)
+            whole, outcome = await self._target(name, judge)
         except EvictdError as error:
             return StopOutcome(result=StopResult.FAILED, why=str(error))
-        if outcome is not None or unit is None:
+        if outcome is not None or whole is None:
             return outcome or StopOutcome(result=StopResult.NOT_FOUND)
-        running = self._endings.get(unit.id)
+        running = self._endings.get(whole.unit.id)
         if running is not None:
             return await running.join(grace_seconds)
-        ending = Ending(unit, self._systemctl, self._shown)
-        self._endings[unit.id] = ending
+        ending = Ending(whole, self._systemctl, self._shown)
+        self._endings[whole.unit.id] = ending
         try:
             return await ending.carry_out(grace_seconds)
         finally:
-            del self._endings[unit.id]
+            del self._endings[whole.unit.id]
 
     async def start(self, name: str) -> StartOutcome:
         """Start a unit and confirm that it runs. Never raises: every end is a value."""
@@ -104,17 +109,17 @@ class Manager:
         except EvictdError as error:
             return StartOutcome(result=StartResult.FAILED, why=str(error))
 
-    async def _target(self, name: str, judge: Judge) -> tuple[Unit | None, StopOutcome | None]:
+    async def _target(self, name: str, judge: Judge) -> tuple[Whole | None, StopOutcome | None]:
         """The unit as it is now, and why it is not stopped, where it is not."""
         unit = None if reading.name_problem(name) is not None else await self._shown(name)
         if unit is None or not unit.runs:
             return None, StopOutcome(result=StopResult.NOT_FOUND)
-        if (why := never.reason(unit.names)) is not None:
-            return unit, StopOutcome(result=StopResult.REFUSED, why=f"it is protected: {why}")
-        if unit.refuses_stop:
-            why = "it is protected: its file says RefuseManualStop=yes"
-            return unit, StopOutcome(result=StopResult.REFUSED, why=why)
-        return unit, await judge(unit)
+        now = await wholes(self.show, (unit,))
+        (whole,) = now.found
+        why = f"more than {UNITS_MAX} units go with it" if now.cut else never.protection(whole)
+        if why is not None:
+            return whole, StopOutcome(result=StopResult.REFUSED, why=f"it is protected: {why}")
+        return whole, await judge(whole)
 
     async def _started(self, name: str) -> StartOutcome:
         unit = await self._shown(name)

@@ -3,8 +3,11 @@
 One table, read for every name of a unit: its aliases count as much as its own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
+
+from evictd.runtimes.systemd.unit import Unit
+from evictd.runtimes.systemd.whole import Whole
 
 LOGIN = "people log in by it"
 SYSTEM = "it is a part of systemd"
@@ -146,6 +149,28 @@ def reason(names: Iterable[str]) -> str | None:
     """Why a unit of these names is never stopped, None for one that may be."""
     known = tuple(names)
     return next((why for why, patterns in NEVER if matches(known, patterns)), None)
+
+
+def protection(whole: Whole, reason_of: Callable[[Unit], str | None] | None = None) -> str | None:
+    """Why it is never stopped, for itself or for what goes with it; None when it may be.
+
+    `reason_of` tells of one unit why not; without it the table and its file count.
+    """
+    ask = reason_of or of_unit
+    if (why := ask(whole.unit)) is not None:
+        return why
+    for unit in whole.along:
+        if (why := ask(unit)) is not None:
+            place = "is in it" if unit in whole.contents else "stops with it"
+            return f"{unit.id} {place}, and {why}"
+    return None
+
+
+def of_unit(unit: Unit) -> str | None:
+    """Why this one is never stopped, None when it may be."""
+    if (why := reason(unit.names)) is not None:
+        return why
+    return "its file says RefuseManualStop=yes" if unit.refuses_stop else None
 
 
 def matches(names: Iterable[str], patterns: Iterable[str]) -> bool:

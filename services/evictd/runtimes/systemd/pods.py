@@ -3,7 +3,8 @@
 What the machine's owner wants is handed in; what must never be stopped is marked after that.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from math import ceil
 
 from msgspec import Struct, structs
@@ -23,14 +24,16 @@ REASON = "evictd.io/protected"
 """The annotation that says why a unit is protected whatever was configured."""
 
 
-class Own(Struct, frozen=True, kw_only=True):
-    """What evictd itself needs: the control groups it is in, and units by patterns of names."""
+class Rights(Struct, frozen=True, kw_only=True):
+    """What may be stopped: not the control groups that evictd is in, nor units that it needs, by
+    patterns of names; and only what `covers` says was listed."""
 
-    groups: frozenset[str] = frozenset()
-    units: tuple[str, ...] = ()
+    covers: Callable[[str], bool]
+    own_groups: frozenset[str] = frozenset()
+    own_units: tuple[str, ...] = ()
 
 
-def pod(whole: Whole, settings_for: SettingsFor, own: Own, listed: Iterable[str]) -> Pod:
+def pod(whole: Whole, settings_for: SettingsFor, rights: Rights, listed: Iterable[str]) -> Pod:
     """`listed` are the names of all units that are workloads."""
     unit = whole.unit
     needs = sorted(unit.needs.intersection(listed) - {unit.id})
@@ -50,7 +53,7 @@ def pod(whole: Whole, settings_for: SettingsFor, own: Own, listed: Iterable[str]
     wished = configured(found, settings_for(NAMESPACE, unit.id))
     if unit.is_transient:  # nothing is left of it that could be started
         wished = structs.replace(wished, restore=Restore.NEVER)
-    why = protection(whole, own)
+    why = never.protection(whole, partial(_reason, whole, settings_for, rights))
     if why is None:
         return wished
     return structs.replace(
@@ -61,37 +64,34 @@ def pod(whole: Whole, settings_for: SettingsFor, own: Own, listed: Iterable[str]
     )
 
 
-def protection(whole: Whole, own: Own) -> str | None:
-    """Why it is never stopped, None when it may be; a slice also for what is in it."""
-    if (why := _reason(whole.unit, own)) is not None:
-        return why
-    within = ((unit, _reason(unit, own)) for unit in whole.inside if unit.runs)
-    found = ((unit.id, reason) for unit, reason in within if reason is not None)
-    return next((f"{name} is in it, and {reason}" for name, reason in found), None)
-
-
 def name_problem(unit: Unit) -> str | None:
     """Why it cannot travel on the bus, or None; escaped characters of a name can."""
     problem = segment_problem(unit.id)
     return None if problem is None else f"{unit.id!r} cannot travel on the bus: {problem}"
 
 
-def _reason(unit: Unit, own: Own) -> str | None:
+def _reason(whole: Whole, settings_for: SettingsFor, rights: Rights, unit: Unit) -> str | None:
+    """Why one of those that go may not; of what is only pulled along it must be listed too."""
     if unit.control_group and any(
-        f"{group}/".startswith(f"{unit.control_group}/") for group in own.groups
+        f"{group}/".startswith(f"{unit.control_group}/") for group in rights.own_groups
     ):
         return never.OURSELVES
-    if (why := never.reason(unit.names)) is not None:
+    if (why := never.of_unit(unit)) is not None:
         return why
-    if unit.refuses_stop:
-        return "its file says RefuseManualStop=yes"
-    return never.BROKER if never.matches(unit.names, own.units) else None
+    if never.matches(unit.names, rights.own_units):
+        return never.BROKER
+    if unit is whole.unit:
+        return None
+    settings = settings_for(NAMESPACE, unit.id)
+    if settings is not None and settings.protect:
+        return "it is protected"
+    alien = unit in whole.dependants and unit.runs and not rights.covers(unit.id)
+    return "it is not listed" if alien else None
 
 
 def _grace_seconds(whole: Whole) -> int:
-    """Its own time; of a slice the longest of those in it, for they are stopped at once."""
-    units = whole.inside or (whole.unit,)
-    times = (unit.stop_seconds for unit in units if unit.runs)
+    """The longest of those that go together."""
+    times = [unit.stop_seconds for unit in (whole.unit, *whole.along) if unit.runs]
     longest = max((OWN_SECONDS_MAX if time is None else time for time in times), default=0.0)
     return ceil(min(longest, OWN_SECONDS_MAX))
 

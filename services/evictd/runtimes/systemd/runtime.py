@@ -15,12 +15,12 @@ from evictd.runtimes.cgroup import owners
 from evictd.runtimes.interface import Change, ChangeKind, Listing, Whereabouts, Workload
 from evictd.runtimes.settings import SettingsFor, nothing_configured
 from evictd.runtimes.systemd import lives, never, pods
+from evictd.runtimes.systemd.companions import Companions
 from evictd.runtimes.systemd.manager import Manager
-from evictd.runtimes.systemd.pods import NAMESPACE, Own
+from evictd.runtimes.systemd.pods import NAMESPACE, Rights
 from evictd.runtimes.systemd.selection import Selection
-from evictd.runtimes.systemd.slices import Slices
 from evictd.runtimes.systemd.unit import Unit
-from evictd.runtimes.systemd.whole import UNITS_MAX, Wholes, wholes
+from evictd.runtimes.systemd.whole import UNITS_MAX, Whole, Wholes
 from evictd.shell.blocking import RunBlocking, in_thread
 from evictd_schemas import PodReference
 
@@ -69,7 +69,7 @@ class SystemdRuntime:
         self._settings_for = settings_for
         self._run_blocking = run_blocking
         self._kept: tuple[float, Mapping[str, str], Listing] | None = None
-        self._slices = Slices(self._manager)
+        self._companions = Companions(self._manager)
         self._closed = anyio.Event()
 
     async def list(self) -> Listing:
@@ -80,7 +80,7 @@ class SystemdRuntime:
             taken_seconds, up_then, listing = self._kept
             if up == up_then and now_seconds - taken_seconds < KEPT_SECONDS:
                 return listing
-        found = await wholes(self._manager, await self._manager.show(self._selection.patterns))
+        found = await self._manager.wholes(self._selection.patterns)
         listing = await self._run_blocking(partial(self._listing, found))
         self._kept = None if up is None else (now_seconds, up, listing)
         return listing
@@ -108,22 +108,22 @@ class SystemdRuntime:
         if pod.namespace != NAMESPACE or not self._selection.covers(pod.name):
             return StopOutcome(result=StopResult.NOT_FOUND)
 
-        async def judge(unit: Unit) -> StopOutcome | None:
-            return await self._objection(pod, unit)
+        async def judge(whole: Whole) -> StopOutcome | None:
+            return await self._objection(pod, whole)
 
         outcome = await self._manager.stop(pod.name, grace_seconds, judge)
         self._kept = None
         return outcome
 
     async def start(self, namespace: str, name: str, runtime_id: str) -> StartOutcome:
-        """`systemctl start`; of a slice the units that were stopped with it. [Runtime.start]"""
+        """`systemctl start`, and of what was stopped with it. [Runtime.start]"""
         if namespace != NAMESPACE or not self._selection.covers(name) or runtime_id != name:
             return StartOutcome(result=StartResult.NOT_FOUND, why="it is no listed unit")
         self._kept = None
         if not name.endswith(".slice"):
-            return await self._manager.start(name)
+            return await self._companions.start_unit(name)
         try:
-            return await self._slices.start(name)
+            return await self._companions.start_slice(name)
         except EvictdError as error:
             return StartOutcome(result=StartResult.FAILED, why=str(error))
 
@@ -137,7 +137,7 @@ class SystemdRuntime:
     def _listing(self, listed: Wholes) -> Listing:
         """Everything about each; blocks on small files."""
         found = hierarchies.locate(self._places.cgroup)
-        own = self._own()
+        rights = self._rights()
         running = [
             whole
             for whole in sorted(listed.outermost, key=lambda one: one.unit.id)
@@ -148,7 +148,7 @@ class SystemdRuntime:
         names = {whole.unit.id for whole in taken}
         workloads = tuple(
             Workload(
-                pod=pods.pod(whole, self._settings_for, own, names),
+                pod=pods.pod(whole, self._settings_for, rights, names),
                 whereabouts=_whereabouts(whole.unit, found),
             )
             for whole in taken
@@ -171,30 +171,28 @@ class SystemdRuntime:
                 return f"{unit.id} runs a container, which is listed by {owner}"
         return None
 
-    def _own(self) -> Own:
+    def _rights(self) -> Rights:
         lines = (hierarchies.text(self._places.own_process / "cgroup") or "").splitlines()
         paths = {line.split(":", 2)[2] for line in lines if line.count(":") >= 2}
-        return Own(groups=frozenset(paths - {"/"}), units=self._own_units)
+        return Rights(
+            covers=self._selection.covers,
+            own_groups=frozenset(paths - {"/"}),
+            own_units=self._own_units,
+        )
 
-    async def _objection(self, pod: PodReference, unit: Unit) -> StopOutcome | None:
+    async def _objection(self, pod: PodReference, whole: Whole) -> StopOutcome | None:
         """The last look: is it still that life, and may it be stopped."""
-        now = await wholes(self._manager, (unit,))
-        (whole,) = now.found
         if not whole.runs:
             return StopOutcome(result=StopResult.NOT_FOUND)
         if whole.uid != pod.uid:
             return StopOutcome(result=StopResult.OTHER_UID)
-        if now.cut:
-            why = f"more than {UNITS_MAX} units are in it"
-            return StopOutcome(result=StopResult.REFUSED, why=why)
-        own = await self._run_blocking(self._own)
-        found = pods.pod(whole, self._settings_for, own, ())
+        rights = await self._run_blocking(self._rights)
+        found = pods.pod(whole, self._settings_for, rights, ())
         if found.protected:
             reason = found.annotations.get(pods.REASON)
             why = "it is protected" + (f": {reason}" if reason else "")
             return StopOutcome(result=StopResult.REFUSED, why=why)
-        if unit.is_slice:
-            self._slices.remember(whole)
+        self._companions.remember(whole)
         return None
 
 

@@ -39,6 +39,10 @@ PROPERTIES = (
     "ActiveEnterTimestampMonotonic",
     "SliceOf",
     "RequiredBy",
+    "RequisiteOf",
+    "BoundBy",
+    "ConsistsOf",
+    "PropagatesStopTo",
     "TriggeredBy",
     "Requires",
     "Wants",
@@ -47,6 +51,11 @@ PROPERTIES = (
     "Transient",
 )
 """Asked for in one call. A kind of unit that has no such property leaves it out."""
+
+DEPENDANTS = ("RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo")
+"""Who is stopped when a unit is stopped."""
+CONTENTS = ("SliceOf", "RequiredBy")
+"""What is in a slice; an older systemd says it by the second alone."""
 
 SPAN = re.compile(r"(\d+(?:\.\d+)?)(y|month|w|d|h|min|s|ms|us)\b")
 SPAN_SECONDS = {
@@ -66,7 +75,8 @@ class Unit(Struct, frozen=True, kw_only=True):
     """A unit in memory of systemd now. Bytes None: no such reservation or limit.
 
     `invocation_id` names one life of it. `stop_seconds` is its own time between SIGTERM and
-    SIGKILL, None for no end or where it has none. `members`: of a slice, the units directly in it.
+    SIGKILL, None for no end or where it has none. `contents`: of a slice, the units directly in it.
+    `dependants`: units that systemd stops with it.
     `needs`: what it requires or wants. `triggered_by`: sockets, timers and paths that start it.
     `is_transient`: it has no file, so that nothing of it is left once it is down.
     """
@@ -85,7 +95,8 @@ class Unit(Struct, frozen=True, kw_only=True):
     stop_seconds: float | None = None
     active_since: datetime | None = None
     active_monotonic: str = ""
-    members: frozenset[str] = frozenset()
+    contents: frozenset[str] = frozenset()
+    dependants: frozenset[str] = frozenset()
     triggered_by: tuple[str, ...] = ()
     needs: frozenset[str] = frozenset()
     refuses_stop: bool = False
@@ -98,10 +109,15 @@ class Unit(Struct, frozen=True, kw_only=True):
         return self.id.endswith(".slice")
 
     @property
+    def is_up(self) -> bool:
+        """Whether it would be stopped: one that is stopping counts until it is down."""
+        return self.active_state in RUNNING
+
+    @property
     def runs(self) -> bool:
-        """Whether there may be processes in it: one that is stopping counts until it is down."""
-        up = self.active_state in RUNNING and self.sub_state not in WITHOUT_PROCESSES
-        return up and self.id.endswith(SUFFIXES)
+        """Whether it is up and there may be processes in it."""
+        idle = self.sub_state in WITHOUT_PROCESSES
+        return self.is_up and not idle and self.id.endswith(SUFFIXES)
 
     @property
     def down(self) -> bool:
@@ -141,7 +157,7 @@ def _fields(block: str) -> dict[str, str]:
 
 def _unit(fields: dict[str, str]) -> Unit:
     words = {name: tuple(value.split()) for name, value in fields.items()}
-    inside = (*words.get("SliceOf", ()), *words.get("RequiredBy", ()))
+    contents = CONTENTS if fields["Id"].endswith(".slice") else ()
     return Unit(
         id=fields["Id"],
         names=frozenset((fields["Id"], *words.get("Names", ()))),
@@ -157,7 +173,8 @@ def _unit(fields: dict[str, str]) -> Unit:
         stop_seconds=span_seconds(fields.get("TimeoutStopUSec", "")),
         active_since=_moment(fields.get("ActiveEnterTimestamp", "")),
         active_monotonic=fields.get("ActiveEnterTimestampMonotonic", ""),
-        members=frozenset(inside if fields["Id"].endswith(".slice") else ()),
+        contents=frozenset(word for name in contents for word in words.get(name, ())),
+        dependants=frozenset(word for name in DEPENDANTS for word in words.get(name, ())),
         triggered_by=words.get("TriggeredBy", ()),
         needs=frozenset((*words.get("Requires", ()), *words.get("Wants", ()))),
         refuses_stop=fields.get("RefuseManualStop") == "yes",
