@@ -44,6 +44,7 @@ def test_without_a_broker_there_is_one_problem_that_says_how_to_get_one() -> Non
         ("[code:135] Not authorized", {}, "the login operator or its password"),
         ("[code:135] Not authorized", {"login": None}, "it wants a login"),
         ("[Errno 111] Connection refused", {"owned": True}, "start `evictd up`"),
+        ("Operation timed out", {"owned": True, "running": True}, "end that process"),
         ("[Errno 111] Connection refused", {}, "not WebSockets"),
         ("Operation timed out", {}, "beyond loopback"),
     ],

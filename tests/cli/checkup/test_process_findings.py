@@ -186,8 +186,9 @@ def test_one_machine_has_one_name_on_the_bus(every: list[OnBus], words: list[str
     assert all(word in text for word, text in zip(words, problems, strict=True))
 
 
-def guard(*processes: Guarded, swap_total: int = 0) -> list[Finding]:
-    return [*protection.findings(GuardFacts(processes=processes, swap_total=swap_total))]
+def guard(*processes: Guarded, swap_total: int = 0, acts: bool = True) -> list[Finding]:
+    facts = GuardFacts(processes=processes, swap_total=swap_total, acts=acts)
+    return [*protection.findings(facts)]
 
 
 @pytest.mark.parametrize(
@@ -203,6 +204,11 @@ def guard(*processes: Guarded, swap_total: int = 0) -> list[Finding]:
 def test_who_the_kernel_may_kill_first_is_told(process: Guarded, state: State) -> None:
     found = next(one for one in guard(process) if one.check == f"protection of {process.part}")
     assert found.state is state
+
+
+def test_an_evictd_that_only_watches_may_be_killed_with_less_harm() -> None:
+    (only,) = guard(Guarded(part="evictd", pid=7, oom_score_adj=0), acts=False)
+    assert only.state is State.NOTE
 
 
 def test_an_evictd_that_does_not_run_is_a_note() -> None:

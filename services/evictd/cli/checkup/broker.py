@@ -23,7 +23,7 @@ class BrokerFacts(Struct, frozen=True, kw_only=True):
 
     `here`: it listens on loopback; None where that cannot be told, as among containers. `login`:
     who connects. `anonymous`: the same trial without a login, None where it was not made.
-    `separate`: the workers are processes of their own here.
+    `separate`: the workers are processes of their own here; `running`: there are any.
     """
 
     url: str = ""
@@ -35,6 +35,7 @@ class BrokerFacts(Struct, frozen=True, kw_only=True):
     trial: Trial | None = None
     anonymous: Trial | None = None
     separate: bool = False
+    running: bool = False
 
 
 def findings(facts: BrokerFacts) -> Iterator[Finding]:
@@ -66,6 +67,8 @@ def _unreachable(facts: BrokerFacts, failure: str) -> Finding:
             if facts.login
             else "it wants a login: give brokerUser and brokerPassword"
         )
+    elif facts.owned and facts.running:
+        remedy = "evictd runs and its broker hangs: end that process, and evictd starts it again"
     elif facts.owned:
         remedy = "start `evictd up`, which brings it; or name another one by EVICTD_BROKER"
     else:

@@ -256,7 +256,7 @@ def kernel_findings(sight: Sight) -> Iterator[Finding]:
         yield problem(
             "engine memory",
             "the engine says that the kernel keeps no account of memory (MemoryLimit false)",
-            means="nobody can be ranked by memory: stats show 0B, and limits do nothing",
+            means="what a container uses is estimated from its processes, and limits do nothing",
             remedy="enable the memory cgroup at boot; see the line `memory cgroup`",
         )
     elif found.memory_limit:

@@ -81,7 +81,7 @@ def _memory(facts: CgroupFacts) -> Finding:
     return problem(
         "memory cgroup",
         f"is off{cause}",
-        means="nobody can be ranked by memory, and memory limits of containers do nothing",
+        means="what a workload uses is estimated from its processes, and limits do nothing",
         remedy=_boot_remedy(facts, MEMORY_WORDS),
     )
 

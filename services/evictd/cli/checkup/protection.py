@@ -29,10 +29,11 @@ class Guarded(Struct, frozen=True, kw_only=True):
 
 
 class GuardFacts(Struct, frozen=True, kw_only=True):
-    """All of them, and whether this machine has swap."""
+    """All of them, and whether this machine has swap. `acts`: workloads are stopped here."""
 
     processes: tuple[Guarded, ...] = ()
     swap_total: int = 0
+    acts: bool = False
 
 
 REMEDIES = {
@@ -52,11 +53,11 @@ def findings(facts: GuardFacts) -> Iterator[Finding]:
             remedy="`evictd up`, or `docker compose up -d`",
         )
     for one in facts.processes:
-        yield _score(one)
+        yield _score(one, acts=facts.acts)
         yield from _memory(one, facts.swap_total)
 
 
-def _score(one: Guarded) -> Finding:
+def _score(one: Guarded, *, acts: bool) -> Finding:
     check = f"protection of {one.part}"
     if one.oom_score_adj is None:
         return note(check, f"process {one.pid} cannot be looked at by this user")
@@ -64,7 +65,7 @@ def _score(one: Guarded) -> Finding:
     if one.oom_score_adj <= SAFE_SCORE:
         return ok(check, text)
     means = "the kernel may kill it before the workload that fills the memory"
-    if one.part == "evictd":
+    if one.part == "evictd" and acts:
         return problem(check, text, means=means, remedy=REMEDIES[one.part])
     return note(check, text, means=means, remedy=REMEDIES[one.part])
 

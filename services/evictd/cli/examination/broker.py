@@ -1,6 +1,6 @@
 """The broker on trial, with the login of a person and without any."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from msgspec import structs
 
 from evictd.cli.broker import state_folder_of
 from evictd.cli.checkup.broker import BrokerFacts
+from evictd.cli.examination import processes
 from evictd.cli.examination.processes import BROKERS, Process
 from evictd.cli.reading import broker_address
 from evictd.core.errors import EvictdError
@@ -19,13 +20,14 @@ from evictd.shell.configuration import is_owned
 from evictd_schemas.configuration import Configuration
 
 
-async def broker(configuration: Configuration, *, separate: bool) -> BrokerFacts:
+async def broker(configuration: Configuration, every: Sequence[Process]) -> BrokerFacts:
     """Never raises for a broker that is not there."""
     owned = is_owned(configuration.broker)
+    separate, running = processes.separate(every), processes.running(every)
     try:
         address = await in_thread(lambda: broker_address(configuration))
     except EvictdError as error:
-        return BrokerFacts(owned=owned, missing=str(error), separate=separate)
+        return BrokerFacts(owned=owned, missing=str(error))
     found = await trial(address)
     facts = BrokerFacts(
         url=address.url,
@@ -35,6 +37,7 @@ async def broker(configuration: Configuration, *, separate: bool) -> BrokerFacts
         login=address.username,
         trial=found,
         separate=separate,
+        running=running,
     )
     if address.username is None or found.failure is not None:
         return facts

@@ -19,7 +19,10 @@ from evictd.runtimes.docker import DockerRuntime
 from evictd.runtimes.docker.rights import asked
 from evictd.shell.blocking import in_thread
 from evictd_schemas.configuration import Configuration
+from evictd_schemas.topics import WORKERS, Role
 
+DECIDING_ONLY = frozenset(role.value for role in WORKERS if role is not Role.RESPONDER)
+"""Logins of workers that stop nothing: in their containers nobody needs that right."""
 LIST_SECONDS = 5.0
 """A runtime's whole list; a person waits."""
 
@@ -37,7 +40,7 @@ def reached(configuration: Configuration, rules: Rules) -> EngineFacts:
         containers=configuration.reclaim.dead_containers.enabled,
         socket=None if socket is None else socket_facts(Path(socket)),
         user=_user(),
-        acts=rules.mode is Mode.ACT,
+        acts=rules.mode is Mode.ACT and configuration.broker_user not in DECIDING_ONLY,
     )
 
 

@@ -1,7 +1,7 @@
 """All facts about a machine, and what they amount to, in the order in which a person reads them."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from evictd.cli.checkup.stalls import StallFacts
 from evictd.cli.checkup.surroundings import SurroundingFacts
 from evictd.cli.config import this_node
 from evictd.cli.examination import broker, clock, disks, engine, kernel, processes, rules
+from evictd.cli.examination.processes import Process
 from evictd.cli.examination.rules import Amounts
 from evictd.cli.machine import identity
 from evictd.shell.configuration import rules_of
@@ -62,8 +63,7 @@ def examined(file: Path | None, url: str | None, mosquitto: Path | None) -> Mach
     proc, cgroup = Path(sources.proc_path), Path(sources.cgroup_path)
     every = processes.processes(proc)
     before = engine.reached(configuration, rules_of(configuration, node))
-    separate = processes.separate(every)
-    found, problems, reached = asyncio.run(_asked(configuration, before, separate=separate))
+    found, problems, reached = asyncio.run(_asked(configuration, before, every))
     information = found.sight.information
     guarded = tuple(processes.guarded(every, proc, cgroup))
     return Machine(
@@ -81,20 +81,20 @@ def examined(file: Path | None, url: str | None, mosquitto: Path | None) -> Mach
         state=disks.state(state_folder_of(configuration), proc),
         images=disks.images(sources, None if information is None else information.docker_root_dir),
         clock=clock.clock(state_folder_of(configuration)),
-        guard=GuardFacts(processes=guarded, swap_total=kernel.swap_total(proc)),
+        guard=GuardFacts(processes=guarded, swap_total=kernel.swap_total(proc), acts=before.acts),
         killers=processes.killers(every),
         twins=tuple(processes.twins(every)),
     )
 
 
 async def _asked(
-    configuration: Configuration, before: EngineFacts, *, separate: bool
+    configuration: Configuration, before: EngineFacts, every: Sequence[Process]
 ) -> tuple[EngineFacts, tuple[str, ...], BrokerFacts]:
     """Both sockets at once: each may be slow for a reason of its own."""
     return await asyncio.gather(
         engine.answered(before),
         engine.label_problems(configuration),
-        broker.broker(configuration, separate=separate),
+        broker.broker(configuration, every),
     )
 
 

@@ -168,6 +168,11 @@ def twins(every: Iterable[Process]) -> Iterator[Twin]:
             )
 
 
+def running(every: Iterable[Process]) -> bool:
+    """Whether any worker of evictd runs here."""
+    return any(process.evictd_verb[:1] in (("up",), ("run",)) for process in every)
+
+
 def separate(every: Iterable[Process]) -> bool:
     """Whether workers here are processes of their own."""
     return any(process.evictd_verb[:1] == ("run",) for process in every)
