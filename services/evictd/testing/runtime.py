@@ -143,6 +143,11 @@ class FakeRuntime:
         self.begin(ended.workload.pod, stops_in_seconds=ended.stops_in_seconds)
         return StartOutcome(result=StartResult.STARTED)
 
+    async def keeps(self, namespace: str, name: str, runtime_id: str) -> bool | None:
+        """What runs or has ended, and was not taken away. [Keeper]"""
+        del runtime_id
+        return (namespace, name) in self._lives or (namespace, name) in self._ended_lives
+
     async def close(self) -> None:
         """End the watchers. [Runtime.close]"""
         self._closed.set()

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -84,6 +85,7 @@ class Machine:
         self.runtimes = runtimes or (self.runtime,)
         self.journal: MemoryJournal[Duty, Effect] = MemoryJournal()
         self.rules = Rules(node=NODE, mode=mode)
+        self.hold_file: Path | None = None
         self.heard: list[Delivery] = []
         self.lives = 0
         self.bus.attach(self)
@@ -134,6 +136,7 @@ class Machine:
                 rules=lambda node: self.rules if node == NODE else None,
             ),
             self.runtimes,
+            self.hold_file,
         )
         running = asyncio.create_task(responder.run())
         await asyncio.sleep(0.1)
