@@ -65,6 +65,9 @@ class SimulatedWorkload:
     priority: int = 0
     critical: bool = False
     restore: str = "auto"
+    action: str = "stop"
+    group: str | None = None
+    depends_on: tuple[str, ...] = ()
     starts_at_seconds: float = 0
     stop_seconds: float = 0.2
     grace_seconds: int = 10
@@ -213,6 +216,9 @@ class SimulatedMachine:
             critical=workload.critical,
             labelled=True,
             restore=workload.restore,
+            action=workload.action,
+            group=workload.group,
+            depends_on=workload.depends_on,
             termination_grace_period_seconds=workload.grace_seconds,
             requests={"memory": workload.request_mib * MIB} if workload.request_mib else {},
             eviction_responders=workload.responders,
