@@ -9,6 +9,7 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from typing import Any
 
 import pytest
 from tests.integration.conftest import Mosquitto
+from tests.integration.processes import Site
 
 from evictd.client import connect
 from evictd.shell.broker import OwnedBroker, access_list
@@ -40,9 +42,9 @@ MIRROR_SECONDS = 1.0
 
 
 def doctor(
-    folder: Path, *arguments: str, program: str = ROOTS, **variables: str
+    folder: Path, *arguments: str, program: str = ROOTS, verb: str = "doctor", **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """The verb on this machine, of which nothing of evictd is configured."""
+    """A verb on this machine, of which nothing of evictd is configured unless it is told."""
     environment = {
         "PATH": f"{os.environ['PATH']}:/usr/sbin",
         "HOME": str(folder),
@@ -53,7 +55,7 @@ def doctor(
         **variables,
     }
     return subprocess.run(
-        [sys.executable, "-c", program, "doctor", *arguments],
+        [sys.executable, "-c", program, verb, *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -140,6 +142,31 @@ def test_an_open_broker_on_this_machine_is_reached_and_noted(
     assert found["broker strangers"][0]["state"] == "note"
     assert found["broker place"][0]["text"] == "on this machine"
     assert found["node name"][0]["state"] == "ok"
+
+
+def test_beside_a_running_evictd_broker_and_protection_are_examined_also_while_the_broker_hangs(
+    tmp_path: Path,
+) -> None:
+    """Others may run evictd on this machine too, so that only what is ours is looked at."""
+    site = Site(folder=tmp_path, settings={})
+    with site.running("up"):
+        pid = site.processes["up"].pid
+        found = read(doctor(tmp_path, "-o", "json", **site.environment))
+        for check in ("broker", "broker list", "broker access", "broker strangers", "broker file"):
+            assert [one["state"] for one in found[check]] == ["ok"], found[check]
+        assert f"process {pid} has oom_score_adj" in str(found["protection of evictd"])
+        assert f"process {pid}" in found["second evictd"][0]["text"]
+        broker = json.loads((tmp_path / "state" / "broker-record.json").read_text())["pid"]
+        os.kill(broker, signal.SIGSTOP)
+        try:
+            found = read(doctor(tmp_path, "-o", "json", **site.environment))
+            status = doctor(tmp_path, "-o", "json", verb="status", **site.environment)
+        finally:
+            os.kill(broker, signal.SIGCONT)
+    assert "end that process" in found["broker"][0]["remedy"]
+    assert status.returncode == 5
+    told = json.loads(status.stdout)
+    assert (told["source"], "responder" in told["workers"]) == ("machine", True)
 
 
 async def test_the_owned_broker_lets_the_operator_in_and_no_stranger(tmp_path: Path) -> None:
