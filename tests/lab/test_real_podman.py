@@ -76,15 +76,23 @@ class TestPodmanRuntime(RuntimeContract):
         await bench.run("unit", labels={"PODMAN_SYSTEMD_UNIT": "unit.service"})
         unit = await listed(bench.runtime, "unit")
         assert unit is not None
-        assert (unit.pod.managed_by, unit.pod.protected) == ("systemd", True)
+        assert unit.pod.managed_by is not None
+        assert unit.pod.managed_by.startswith("systemd")
+        assert unit.pod.protected
         assert (await bench.runtime.stop(unit.reference, 0)).result is StopResult.REFUSED
 
     async def test_nothing_that_is_used_is_reclaimed(self, bench: DockerBench) -> None:
-        """Podman knows images without a name too; of build caches it may know nothing."""
+        """Podman knows images without a name too; of a build cache it knows nothing."""
         await bench.run("web")
-        outcome = await bench.runtime.reclaim("danglingImages")
-        assert outcome.error is None
+
+        async def go_on() -> bool:
+            return True
+
+        for step in ("danglingImages", "buildCache"):
+            outcome = await bench.runtime.reclaim(step, stopped=frozenset(), go_on=go_on)
+            assert outcome.error is None
         assert (await bench.docker("images", "--quiet", "base")).strip()
+        assert await listed(bench.runtime, "web") is not None
 
 
 def the_labelled_one_goes_and_comes_back(service: PodmanService, folder: Path) -> Node:
@@ -136,7 +144,7 @@ def the_labelled_one_goes_and_comes_back(service: PodmanService, folder: Path) -
             assert pod["runtime"] == "podman"
             assert pod["runtimeId"] == record["runtimeId"]
             assert pod["uid"] != record["uid"]
-            assert not node.hears.events("SystemOOM")
+            assert not any(oom["data"]["victims"] for oom in node.hears.events("SystemOOM"))
             assert len(node.hears.events("Evicted")) == 1
     finally:
         compose("down", "--timeout", "1")

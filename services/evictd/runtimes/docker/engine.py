@@ -209,14 +209,14 @@ class Engine:
         return await self._ask("image prune", PRUNE_SECONDS, Pruned, ask)
 
     async def prune_build_cache(self) -> Pruned:
-        """Delete what builds have left and none has used for a day."""
+        """Delete what builds have left and none has used for a day; Podman knows no such thing."""
 
         async def ask() -> Any:
             return await self._connected().images.prune_builds(
                 all_builds=True, filters={"until": [BUILD_CACHE_AGE]}
             )
 
-        return await self._ask("build prune", PRUNE_SECONDS, Pruned, ask)
+        return await self._ask_for("build prune", PRUNE_SECONDS, Pruned, ask) or Pruned()
 
     async def events(self, since_nanoseconds: int | None) -> AsyncIterator[EngineEvent]:
         """Events of containers from a moment on, or from now, until the stream ends or fails."""
