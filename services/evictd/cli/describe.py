@@ -302,6 +302,9 @@ def workload_lines(mirror: Mirror, node: str, pod: Pod, now: datetime) -> Iterat
     yield line("Kept", kept_text(pod))
     yield from _figures(pod)
     yield line("Responders", listed(item.name for item in pod.eviction_responders))
+    yield line("Action", pod.action)
+    yield line("Group", pod.group or NOTHING)
+    yield line("Depends on", listed(pod.depends_on))
     yield line("Restore", pod.restore)
     yield line("Observed", moment_text(None if observation is None else observation.time, now))
     if place is not None and decision is not None:
@@ -317,10 +320,11 @@ def workload_lines(mirror: Mirror, node: str, pod: Pod, now: datetime) -> Iterat
 
 def kept_text(pod: Pod) -> str:
     """What protects it."""
-    if pod.managed_by is not None:
+    if pod.managed_by is not None and pod.protected:
         return f"protected, managed by {pod.managed_by}"
     words = ("critical",) * pod.critical + ("protected",) * pod.protected
-    return " and ".join(words) or "no"
+    through = "" if pod.managed_by is None else f", stopped through {pod.managed_by}"
+    return (" and ".join(words) or "no") + through
 
 
 def _figures(pod: Pod) -> Iterator[str]:

@@ -18,6 +18,7 @@ from evictd.core.duty.imperative import PAUSE_BASE_SECONDS, PAUSE_MAX_SECONDS
 from evictd.core.protocol.policy import EVICTD
 from evictd.core.protocol.prospect import Prospect, Turn, prospect_of
 from evictd.core.rules import Budget
+from evictd.core.ways import Way
 from evictd.core.wording import name_text
 from evictd.shell.configuration.budgets import compiled
 from evictd_schemas import Pod, Registration, topics
@@ -110,10 +111,19 @@ def lines(found: Planned) -> Iterator[str]:
         yield "Nobody is asked before: its stop begins at once."
     grace = prospect.grace_seconds
     yield "The stop takes " + ("its own time." if grace is None else f"at most {age(grace)}.")
+    yield from action_text(pod)
     if found.budgets:
         yield ""
         yield from (budget_text(budget, why) for budget, why in found.budgets)
         yield "Node pressure ignores budgets."
+
+
+def action_text(pod: Pod) -> Iterator[str]:
+    """What is done instead of a stop, where its owner wants that."""
+    if pod.action == Way.WEBHOOK:
+        yield "It is left to its webhooks: only a hard eviction stops it."
+    elif pod.action == Way.RESTART:
+        yield "For want of memory or process ids it is started again at once."
 
 
 def budget_text(budget: Budget, why: str | None) -> str:

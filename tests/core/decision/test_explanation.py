@@ -30,6 +30,8 @@ POD = st.fixed_dictionaries(
         "critical": st.booleans(),
         "protected": st.booleans(),
         "labelled": st.booleans(),
+        "group": st.sampled_from([None, None, "app"]),
+        "depends_on": st.sampled_from([(), (), ("shop/pod-0",), ("shop/pod-1",)]),
     }
 )
 
@@ -132,3 +134,12 @@ def test_a_signal_without_a_line_can_be_asked_for() -> None:
 def test_nothing_changes_what_is_critical() -> None:
     situation = situation_of(pod_of("proxy", critical=True))
     assert changes(situation, explained(situation), uid_of("proxy")) == ()
+
+
+def test_one_that_is_kept_by_who_needs_it_is_told_no_setting_of_its_own() -> None:
+    """None of them would let it go."""
+    web = pod_of("web", protected=True, depends_on=("shop/db",))
+    situation = situation_of(pod_of("db", uses="2Gi"), web)
+    explanation = explained(situation)
+    assert explanation.ranking[0].why.startswith("shop/web needs it and stays (Protected)")
+    assert changes(situation, explanation, uid_of("db")) == ()

@@ -10,7 +10,7 @@ from itertools import pairwise
 from msgspec import Struct, structs
 
 from evictd.core.decision import ranking
-from evictd.core.decision.candidates import Verdict, may_go, victim
+from evictd.core.decision.candidates import Verdict, evictable, may_go, victim
 from evictd.core.decision.filling import spares
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.passes import ranked
@@ -224,8 +224,13 @@ class _Trial:
         yield Change(setting="protect: true", outcome="it never goes")
 
     def _unprotected(self) -> Iterator[Change]:
-        """Its protection taken away, or itself named to be a candidate at all."""
+        """Its protection taken away, or itself named to be a candidate at all.
+
+        Nothing of its own helps one that is kept by those with whom it would have to go.
+        """
         pod = self._place.pod
+        if evictable(self._situation.rules, pod):
+            return
         setting = "protect: false" if pod.protected else "a label, or an entry under `workloads:`"
         named = structs.replace(pod, labelled=True, protected=False)
         first = "the first to go" if self._is_first(named) else "ranked as it is here"
