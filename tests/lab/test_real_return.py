@@ -13,7 +13,7 @@ import pytest
 if (root := str(Path(__file__).parents[2])) not in sys.path:
     sys.path.insert(0, root)
 
-from tests.lab.node import Node
+from tests.lab.node import Node, request
 from tests.lab.test_real_containers import HOLD
 
 PROJECT = "home"
@@ -86,3 +86,163 @@ def test_a_stopped_container_comes_back_when_there_is_room_for_it(
         assert len(node.hears.events("Restored")) == 1
         lines = project("ps", "--all", "--format={{.Service}} {{.State}}")
         assert sorted(lines.splitlines()) == ["batch running", "web exited"]
+
+
+HELD = {"verb": "Hold"}
+FREE = {"verb": "Hold", "until": "2026-01-01T00:00:00Z"}
+WISH = "wishes/acme.io/ann/quiet"
+
+
+class Street:
+    """A project of several, and a node that has room for everybody."""
+
+    def __init__(self, engine: Any, folder: Path, services: dict[str, dict[str, Any]]) -> None:
+        self.engine = engine
+        command = ["python3", "-c", HOLD, "1"]
+        common = {"image": engine.image, "network_mode": "none", "command": command}
+        made = {name: {**common, **service} for name, service in services.items()}
+        self.file = folder / "compose.yml"
+        self.file.write_text(json.dumps({"services": made}))
+        self.node = Node(
+            folder=folder,
+            settings={
+                "mode": "act",
+                "evictionHard": {"memory.available": "50Mi"},
+                "evictionPressureTransitionPeriod": "2s",
+                "sources": {
+                    "memory": {"cgroup": f"/{engine.cgroup}"},
+                    "intervalSeconds": 1,
+                    "runtimes": {"docker": {"socket": str(engine.socket)}},
+                },
+            },
+        )
+
+    def compose(self, *arguments: str) -> str:
+        words = ("compose", "--project-name", PROJECT, "--file", str(self.file), *arguments)
+        return str(self.engine.docker(*words))
+
+    def evict(self, *names: str) -> None:
+        """As for a shortage of memory."""
+        for name in names:
+            pod = self.node.pod(name)
+            assert pod is not None
+            self.node.publish(*request(pod, reason={"signal": "memory.available"}))
+        for name in names:
+            self.node.until(f"{name} is down", lambda name=name: self.record(name))
+            self.node.until(f"{name} is not listed", lambda name=name: not self.node.pod(name))
+
+    def record(self, name: str) -> Any:
+        return self.node.hears.newest(f"stopped/{PROJECT}/{name}")
+
+    def life(self, name: str) -> str:
+        """The one that is listed, else the one that was listed last."""
+        seen = [message.content["pods"] for message in self.node.hears.all("observation")]
+        return next(pod["uid"] for pods in reversed(seen) for pod in pods if pod["name"] == name)
+
+    def told(self, reason: str) -> list[str]:
+        return [event["data"]["message"] for event in self.node.hears.events(reason)]
+
+    def why(self, name: str) -> str:
+        """What keeps it down, as the newest Decision has it."""
+        rows = self.node.hears.newest("decision")["absent"]
+        return next((row["why"] for row in rows if row["pod"]["name"] == name), "")
+
+
+@pytest.fixture
+def street(docker_engine: Any, tmp_path: Path) -> Iterator[Any]:
+    """Whoever calls it makes one."""
+    made: list[Street] = []
+
+    def make(**services: dict[str, Any]) -> Street:
+        made.append(Street(docker_engine, tmp_path, services))
+        return made[0]
+
+    yield make
+    for one in made:
+        one.compose("down", "--timeout", "1")
+
+
+def test_what_it_depends_on_has_to_be_healthy_first(street: Any) -> None:
+    """By its own check."""
+    check = {"test": ["CMD", "test", "-e", "/healthy"], "interval": "1s", "retries": 1}
+    home = street(db={"healthcheck": check}, web={"depends_on": ["db"]})
+    with home.node.joined():
+        home.compose("up", "--detach")
+        home.node.until("both are seen", lambda: home.node.pod("db") and home.node.pod("web"))
+        assert home.node.pod("db")["ready"] is False
+        home.evict("web")
+        home.node.until("it waits", lambda: home.why("web") == f"{PROJECT}/db comes first")
+        home.node.looks_on(3)
+        assert home.record("web")
+        home.compose("exec", "db", "touch", "/healthy")
+        home.node.until("db is healthy", lambda: home.node.pod("db").get("ready", True))
+        home.node.until("web is back", lambda: home.told("Restored"))
+        home.node.until("it is seen", lambda: home.node.pod("web"))
+        assert home.record("web") is None
+
+
+def test_who_shares_its_network_is_restarted_with_it(street: Any) -> None:
+    """The same container, in another life."""
+    home = street(vpn={}, torrent={"network_mode": "service:vpn"})
+    with home.node.joined():
+        home.compose("up", "--detach")
+        home.node.until("both are seen", lambda: home.node.pod("vpn") and home.node.pod("torrent"))
+        before = home.node.pod("torrent")
+        assert f"{PROJECT}/vpn" in before["dependsOn"]
+        home.evict("vpn")
+        home.node.until("vpn is back", lambda: home.told("Restored"))
+        home.node.until("it lives again", lambda: home.life("torrent") != before["uid"])
+        assert home.node.pod("torrent")["runtimeId"] == before["runtimeId"]
+        assert not home.node.hears.newest("stopped/home/torrent")
+
+
+def test_a_restart_of_the_engine_and_a_removal_and_what_a_person_does_meanwhile(
+    street: Any,
+) -> None:
+    """Who always restarts is back by itself, who does not is started by evictd, who was removed is
+    forgotten, and while a person holds everything evictd starts nobody."""
+    home = street(
+        always={"restart": "always"}, batch={"restart": "unless-stopped"}, gone={}, keep={}
+    )
+    with home.node.joined():
+        home.compose("up", "--detach")
+        home.node.until("all are seen", lambda: home.node.pod("keep") and home.node.pod("gone"))
+        home.node.publish(WISH, HELD)
+        home.node.until("it is held", lambda: home.told("WishAnswered"))
+        home.evict("always", "batch", "gone")
+        home.compose("rm", "--force", "gone")
+        home.node.until("it is missed", lambda: home.told("Forgotten"))
+        assert home.told("Forgotten") == [
+            f"{PROJECT}/gone will not be started again: it was removed"
+        ]
+        home.engine.reboot()
+        home.node.until("one is back by itself", lambda: home.told("Restored"), 30)
+        (sentence,) = home.told("Restored")
+        assert sentence.startswith(f"{PROJECT}/always runs again, started by somebody else")
+        home.node.looks_on(3)
+        assert home.why("batch") == "held until taken back"
+        home.node.publish(WISH, FREE)
+        home.node.until("the other is back", lambda: len(home.told("Restored")) == 2)
+        assert home.told("Restored")[1].startswith(f"{PROJECT}/batch was started again")
+        home.node.until("it is seen", lambda: home.node.pod("batch"))
+        assert not home.node.hears.newest("orders/restore")
+        assert home.record("batch") is None
+
+
+def test_what_was_made_anew_and_not_started_is_started_in_its_place(street: Any) -> None:
+    home = street(batch={})
+    with home.node.joined():
+        home.compose("up", "--detach")
+        home.node.until("it is seen", lambda: home.node.pod("batch"))
+        home.node.publish(WISH, HELD)
+        home.node.until("it is held", lambda: home.told("WishAnswered"))
+        home.evict("batch")
+        former = home.record("batch")["runtimeId"]
+        home.compose("up", "--force-recreate", "--no-start", "batch")
+        home.node.looks_on(3)
+        assert home.record("batch")
+        home.node.publish(WISH, FREE)
+        home.node.until("it is back", lambda: home.told("Restored"))
+        home.node.until("it is seen", lambda: home.node.pod("batch"))
+        assert home.node.pod("batch")["runtimeId"] != former
+        assert home.record("batch") is None

@@ -4,6 +4,7 @@
 #   engine.sh packages           install engine, Compose 1.29, Compose v2 and buildx
 #   engine.sh base               make the file system that the stand-in images are imported from
 #   engine.sh start host|netns   start dockerd: "host" may reach package indexes, "netns" is sealed off
+#   engine.sh again host|netns   end dockerd as a restart of the machine does, and start it: containers stay
 #   engine.sh images             import the stand-ins for the images that the Compose files name
 #   engine.sh inside COMMAND...  run a command where published ports are (dockerd's network namespace)
 #   engine.sh beside COMMAND...  run a command that sees the engine's files (dockerd's mount namespace)
@@ -128,9 +129,20 @@ memory_group() {
 }
 
 start() {
-  local arguments folder limit mounted=()
   mkdir -p "$ENGINE_FOLDER"
   stop
+  launch "$1"
+}
+
+again() {
+  local process
+  if process=$(engine_process); then end "$process"; fi
+  rm -f "$PID_FILE"
+  launch "$1"
+}
+
+launch() {
+  local arguments folder limit mounted=()
   read -r folder limit < <(memory_group)
   mkdir -p "$folder"
   echo $((ENGINE_CAP_MIB << 20)) >"$folder/$limit"
@@ -233,13 +245,13 @@ sweep() {
 }
 
 usage() {
-  sed -n '4,14p' "$0" >&2
+  sed -n '4,15p' "$0" >&2
   exit 2
 }
 
 case ${1:-} in
 packages | base | images | stop | environment | remove | sweep) "$1" ;;
-start) start "${2:-netns}" ;;
+start | again) "$1" "${2:-netns}" ;;
 inside)
   shift
   exec nsenter --net --target "$(engine_process)" "$@"
