@@ -72,7 +72,8 @@ class DockerSource(
 ):
     """The engine's containers, of Docker or of Podman's compatible socket.
 
-    `enabled` absent: where the socket exists.
+    `enabled` absent: where the socket exists. `socket`: the default stands for all usual places, of
+    Podman and of engines without root too.
     """
 
     enabled: bool | None = None
