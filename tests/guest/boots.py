@@ -30,9 +30,6 @@ PLAIN = Boot(
         "tests/guest/story_kernel.py",
         "tests/lab/test_cgroup_runtime.py::TestCgroupRuntime",
         "tests/lab/test_collector_lab.py",
-        # Of the capped group one story: what else there is tells nothing of a kernel, or is a race
-        # with it that an emulated machine may lose.
-        "tests/lab/test_real_pressure.py::test_one_process_takes_the_right_workload[kubelet]",
         "tests/guest/story_figures.py",
         "tests/guest/story_pressure.py",
     ),

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.lab.patience import PATIENCE
-
 MIB = 1 << 20
 CACHE_MIB = 150
 
@@ -70,8 +68,7 @@ class Workload:
         self.name = name
         self.cgroup = parent.child(name)
         read = str(cache) if appetite.reads_cache else None
-        mib_a_second = appetite.mib_a_second / PATIENCE  # a slower machine is filled more slowly
-        words = json.dumps([appetite.top_mib, mib_a_second, read, appetite.deaf])
+        words = json.dumps([appetite.top_mib, appetite.mib_a_second, read, appetite.deaf])
         self.process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM, words],
             stdin=subprocess.PIPE,
