@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 if (root := str(Path(__file__).parents[2])) not in sys.path:
@@ -17,7 +18,9 @@ from tests.contract.systemd_double import SystemdDouble
 
 from evictd.core.duty import StartResult, StopResult
 from evictd.runtimes import Keeper
-from evictd.runtimes.docker import DockerRuntime, Engine, runtime
+from evictd.runtimes.docker import DockerRuntime, Engine, ownership, reaching, runtime
+from evictd.runtimes.docker.inspection import Inspected
+from evictd.runtimes.docker.naming import Name
 from evictd_schemas import Pod
 
 LABEL = "PODMAN_SYSTEMD_UNIT"
@@ -234,3 +237,34 @@ async def test_a_unit_is_known_by_the_control_group_too(
         "web": "systemd unit web.service",
         "other": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("address", "owner"),
+    [
+        ("tcp://127.0.0.1:2375", "the socket proxy"),
+        ("tcp://127.0.0.1", "the socket proxy"),
+        ("tcp://172.18.0.9:2375", "the socket proxy"),
+        ("tcp://127.0.0.1:2376", None),
+        ("tcp://192.0.2.7:2375", None),
+        ("unix:///var/run/docker.sock", None),
+    ],
+)
+def test_who_stands_before_the_engine_is_known_by_its_address(
+    address: str, owner: str | None
+) -> None:
+    """Whatever its image is called: without it nobody could be stopped, or started again."""
+    door = msgspec.convert(
+        {
+            "Id": "9" * 64,
+            "Config": {"Image": "own/door:1"},
+            "NetworkSettings": {
+                "Ports": {"2375/tcp": [{"HostIp": "127.0.0.1", "HostPort": "2375"}]},
+                "Networks": {"x": {"IPAddress": "172.18.0.9"}},
+            },
+        },
+        Inspected,
+    )
+    engine = reaching.located(reaching.endpoint(address), "nas")
+    name = Name(namespace="_", name="door")
+    assert ownership.manager(door, name, None, ownership.Parts(engine=engine)) == owner

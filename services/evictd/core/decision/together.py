@@ -4,6 +4,7 @@ What needs a workload goes before it. Whoever may not go keeps everybody with wh
 go. It knows no signal and no figures; the order is given. [design, profile host]
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -36,10 +37,14 @@ def bonds(pods: Sequence[Pod]) -> Bonds:
     """Of these pods, in their order."""
     needing, groups = _needing(pods), _groups(pods)
     units: dict[str, Unit] = {}
+    known: dict[frozenset[str], Unit] = {}  # all of a group have the same one
     for pod in pods:
         members = _closure(pod, needing, groups)
-        if len(members) > 1:
-            units[pod.uid] = _leaving_order([other for other in pods if other.uid in members])
+        if len(members) == 1:
+            continue
+        if members not in known:
+            known[members] = _leaving_order([other for other in pods if other.uid in members])
+        units[pod.uid] = known[members]
     return Bonds(units=units, needing=needing)
 
 
@@ -124,24 +129,29 @@ def _closure(
     pod: Pod,
     needing: Mapping[str, Sequence[Pod]],
     groups: Mapping[tuple[str, str], Sequence[Pod]],
-) -> set[str]:
+) -> frozenset[str]:
     """Uids of everybody who has to go if it goes."""
     open_pods, found = [pod], {pod.uid}
+    entered: set[tuple[str, str]] = set()
     while open_pods:
         one = open_pods.pop()
-        for other in (*needing.get(name_text(one), ()), *groups.get(_group(one), ())):
+        beside = () if _group(one) in entered else groups.get(_group(one), ())
+        entered.add(_group(one))
+        for other in (*needing.get(name_text(one), ()), *beside):
             if other.uid not in found:
                 found.add(other.uid)
                 open_pods.append(other)
-    return found
+    return frozenset(found)
 
 
 def _leaving_order(members: Sequence[Pod]) -> Unit:
     """Who is needed by nobody that is left goes next; in a ring of needs the first of the order."""
-    left, order = list(members), list[Pod]()
+    left = {name_text(pod): pod for pod in members}
+    needs = Counter(need for name, pod in left.items() for need in {*pod.depends_on} - {name})
+    order: list[Pod] = []
     while left:
-        needed = {name for pod in left for name in pod.depends_on if name != name_text(pod)}
-        free = next((pod for pod in left if name_text(pod) not in needed), left[0])
-        left.remove(free)
-        order.append(free)
+        name = next((name for name in left if not needs[name]), next(iter(left)))
+        pod = left.pop(name)
+        needs.subtract({*pod.depends_on} - {name})
+        order.append(pod)
     return tuple(order)
