@@ -24,7 +24,7 @@ from tests.lab.node import Node
 DISK_MIB = 96
 INODES = 4_500
 LINE_MIB = 30
-INODES_LINE = 2_000
+INODES_LINE = 3_000
 PIDS_MAX = 240
 PIDS_LINE = 80
 IMAGE = "bare"
@@ -44,6 +44,8 @@ for number in itertools.count():
     time.sleep(0 if number % 50 else 0.1)
 """
 """At most 500 files a second."""
+CHAT = f"head -c 40M /dev/zero | tr '\\0' x | fold -w 1000; echo; echo after; {REST}"
+"""40 MiB into its log, and then a line from time to time would follow."""
 SPAWN = "trap 'exit 0' TERM; while :; do sleep 600 & sleep 0.04; done"
 
 
@@ -165,10 +167,35 @@ def test_what_nobody_needs_is_enough(machine: Machine) -> None:
         assert machine.running() == ["web"]
 
 
+def test_what_is_switched_on_goes_before_anybody_is_stopped(machine: Machine) -> None:
+    """A dead container first, then a log in place, whose owner goes on as if nothing had been."""
+    switched_on = {
+        "evictionMinimumReclaim": {"nodefs.available": "40Mi"},
+        "reclaim": {
+            "deadContainers": {"enabled": True, "exitedFor": "0s"},
+            "truncateLogs": {"enabled": True, "above": "1Mi"},
+        },
+    }
+    with node_on(machine, BYTES, **switched_on).joined() as node:
+        machine.run("dead", "sh", "-c", "head -c 24M /dev/urandom > /held")
+        machine.run("chatty", "sh", "-c", CHAT)
+        node.until("it is reclaimed", lambda: node.hears.events("ReclaimFinished"), 30)
+        (finished,) = node.hears.events("ReclaimFinished")
+        taken = {step["step"]: step for step in finished["data"]["steps"]}
+        assert taken["deadContainers"]["taken"] == ["_/dead"]
+        assert taken["deadContainers"]["freedBytes"] > 20 << 20
+        assert taken["truncateLogs"]["taken"] == ["_/chatty"]
+        node.looks_on()
+        assert not node.hears.events("EvictionRequested")
+        assert machine.running() == ["chatty", "web"]
+        assert "dead" not in machine.engine.docker("ps", "--all", "--format={{.Names}}").split()
+        assert machine.available_mib() > LINE_MIB + 40
+
+
 def test_where_that_is_not_enough_the_one_that_fills_the_disk_is_stopped(machine: Machine) -> None:
     """After the images; who holds more and rests stays, and a stop is made once."""
     machine.image(4)
-    machine.run("archive", "sh", "-c", f"head -c 36M /dev/urandom > /held; {REST}")
+    machine.run("archive", "sh", "-c", f"head -c 48M /dev/urandom > /held; {REST}")
     with node_on(machine, BYTES).joined() as node:
         machine.run("writer", "python3", "-c", FILL)
         node.until("one is evicted", lambda: node.hears.events("Evicted"), 40)
@@ -218,7 +245,7 @@ def test_of_process_ids_the_least_important_gives_back_what_it_took(machine: Mac
     """The group of all containers has a budget; priority decides, not the count alone."""
     folder = CGROUPS / "pids" / machine.engine.cgroup
     limit = (folder if folder.is_dir() else CGROUPS / machine.engine.cgroup) / "pids.max"
-    many = "i=0; while [ $i -lt 60 ]; do sleep 600 & i=$((i+1)); done;"
+    many = "i=0; while [ $i -lt 100 ]; do sleep 600 & i=$((i+1)); done;"
     machine.run("db", "sh", "-c", many + REST, priority="high")
     limit.write_text(str(PIDS_MAX))
     with node_on(machine, {"pid.available": str(PIDS_LINE)}).joined() as node:
