@@ -81,6 +81,17 @@ class TestPodmanRuntime(RuntimeContract):
         assert unit.pod.protected
         assert (await bench.runtime.stop(unit.reference, 0)).result is StopResult.REFUSED
 
+    async def test_its_own_statistics_are_marked_as_including_file_pages(
+        self, bench: DockerBench
+    ) -> None:
+        """For an evictd that sees neither its cgroups nor its processes."""
+        web = await running(bench, "web")
+        usage = await bench.runtime.usage([web.reference])
+        memory = usage[web.pod.uid]
+        assert memory.includes_cache
+        assert memory.working_set_bytes
+        assert memory.available_bytes is None  # it has no limit of its own
+
     async def test_nothing_that_is_used_is_reclaimed(self, bench: DockerBench) -> None:
         """Podman knows images without a name too; of a build cache it knows nothing."""
         await bench.run("web")
@@ -93,6 +104,21 @@ class TestPodmanRuntime(RuntimeContract):
             assert outcome.error is None
         assert (await bench.docker("images", "--quiet", "base")).strip()
         assert await listed(bench.runtime, "web") is not None
+
+
+async def test_what_a_user_s_containers_use_together_is_the_figure_of_none(
+    rootless: PodmanService,
+) -> None:
+    """On cgroup v1 Podman tells of each what all of them hold; nobody is judged by that."""
+    bench = DockerBench(rootless)
+    try:
+        web = await running(bench, "web")
+        version = await bench.docker("info", "--format={{.CgroupVersion}}")
+        usage = await bench.runtime.usage([web.reference])
+        assert (usage == {}) is (version.strip() == "1")
+    finally:
+        await bench.runtime.close()
+        await bench.clear()
 
 
 def the_labelled_one_goes_and_comes_back(service: PodmanService, folder: Path) -> Node:

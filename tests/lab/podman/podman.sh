@@ -16,10 +16,10 @@
 set -euo pipefail
 
 PODMAN_CACHE=${PODMAN_CACHE:-/var/tmp/evictd-engine}
-PODMAN_FOLDER=${PODMAN_FOLDER:-$PODMAN_CACHE/podman-$$}
+PODMAN_USER=${PODMAN_USER:-root}
+PODMAN_FOLDER=${PODMAN_FOLDER:-$PODMAN_CACHE/podman-$PODMAN_USER-$$}
 PODMAN_CGROUP=${PODMAN_CGROUP:-evictd-${PODMAN_FOLDER##*/}}
 PODMAN_CAP_MIB=${PODMAN_CAP_MIB:-1536}
-PODMAN_USER=${PODMAN_USER:-root}
 SOCKET=$PODMAN_FOLDER/run/podman/podman.sock
 export DOCKER_HOST=unix://$SOCKET DEBIAN_FRONTEND=noninteractive
 
@@ -103,7 +103,6 @@ start() {
   setsid unshare --mount --propagation private sh -c '
     mount --bind "$1/lib" /var/lib/containers
     mount --bind "$1/lib" /run/containers
-    echo $$ >"$1/pid"
     shift
     exec "$@"' sh "$PODMAN_FOLDER" "${as[@]}" env -i PATH="$PATH" HOME="$PODMAN_FOLDER/home" \
     XDG_RUNTIME_DIR="$PODMAN_FOLDER/run" TMPDIR="$PODMAN_FOLDER/tmp" \
@@ -141,10 +140,10 @@ take_cgroups_away() {
   done
 }
 
-# A folder is named after the process of its test run.
+# A folder is named after its user and the process of its test run.
 sweep() {
   local folder
-  for folder in "$PODMAN_CACHE"/podman-[0-9]*; do
+  for folder in "$PODMAN_CACHE"/podman-*-[0-9]*; do
     [ -d "$folder" ] || continue
     [ -d "/proc/${folder##*-}" ] || PODMAN_FOLDER=$folder PODMAN_CGROUP=evictd-${folder##*/} "$0" stop
   done
