@@ -12,13 +12,14 @@ from evictd.shell.clock import LoopClock
 from evictd.simulation.collector import SimulatedCollector
 from evictd.simulation.machine import SimulatedMachine, growing
 from evictd.simulation.node import BUILDERS, SimulatedNode
-from evictd_schemas import Stopped, topics
+from evictd_schemas import Decision, Stopped, Wish, topics
 from evictd_schemas.topics import Role
 
 pytestmark = pytest.mark.looptime
 
 HOG = topics.STOPPED.at(NODE, namespace="shop", name="hog")
 ORDER = topics.ORDER.at(NODE, name="restore")
+WISH = topics.WISH.at(NODE, domain="acme.io", key="ann", name="mine")
 
 
 def spike() -> SimulatedMachine:
@@ -121,3 +122,72 @@ async def test_a_workload_that_always_falls_is_brought_back_less_and_less_often(
     assert "EvictionLoop" in witness.reasons(Role.EVICTOR)
     assert 4 <= len(machine.killed) <= 7
     assert witness.reasons(Role.EVICTOR).count("Restored") == hog.life - 1
+
+
+def wish(router: Router, verb: str | None, target: str | None = "shop/hog") -> None:
+    """A person wishes something, or nothing any more."""
+    payload = b"" if verb is None else msgspec.json.encode(Wish(verb=verb, target=target))
+    router.publish(WISH, payload, retain=True)
+
+
+def decision(router: Router) -> Decision:
+    """The evictor's last word."""
+    return msgspec.json.decode(router.retained[topics.DECISION.at(NODE)], type=Decision)
+
+
+async def test_what_waits_for_a_person_comes_back_when_one_wishes_it() -> None:
+    """Once: the wish that still stands does nothing for a later fall."""
+    machine = spike()
+    machine.workloads[1].restore = "never"
+    async with running(machine) as (_, router, witness):
+        await anyio.sleep(200)
+        assert down(router) is not None
+        (absent,) = decision(router).absent
+        assert absent.why == "it waits for a person (restore: never)"
+        wish(router, "Restore")
+        await anyio.sleep(10)
+        assert down(router) is None
+        assert machine.workloads[1].life == 2
+        (answer,) = decision(router).wishes
+        assert (answer.state, answer.wish) == ("Done", "acme.io/ann/mine")
+        assert witness.reasons(Role.EVICTOR).count("WishAnswered") == 2
+
+
+async def test_while_everything_is_held_nobody_is_stopped_softly_or_started() -> None:
+    machine = spike()
+    async with running(machine) as (_, router, _witness):
+        await anyio.sleep(50)
+        wish(router, "Hold", None)
+        await anyio.sleep(600)
+        assert down(router) is not None
+        assert decision(router).absent[0].why == "held until taken back"
+        wish(router, None)
+        await anyio.sleep(10)
+        assert down(router) is None
+
+
+@pytest.mark.parametrize("gap_seconds", [0.0, 0.1, 5.0])
+async def test_what_was_forgotten_is_never_started_whoever_restarts(gap_seconds: float) -> None:
+    """Responder and evictor die right after the wish, and come back knowing only what is on the bus
+    and in the journal, which has the record still."""
+    machine = spike()
+    router, clock, witness = Router(), LoopClock(), Witness()
+    router.attach(witness)
+    node = SimulatedNode(machine=machine, rules=lambda _: rules_of(), clock=clock, bus=router)
+    async with anyio.create_task_group() as tasks:
+        for role in (Role.CONTROLLER, Role.EVALUATOR):
+            tasks.start_soon(node.worker(role).run)
+        tasks.start_soon(SimulatedCollector(machine, router, clock).run)
+        with anyio.move_on_after(60):
+            async with anyio.create_task_group() as lives:
+                for role in (Role.EVICTOR, Role.RESPONDER):
+                    lives.start_soon(node.worker(role).run)
+                await anyio.sleep(60 - gap_seconds)
+                wish(router, "Forget")
+        for role in (Role.RESPONDER, Role.EVICTOR):
+            tasks.start_soon(node.worker(role).run)
+        await anyio.sleep(600)
+        tasks.cancel_scope.cancel()
+    assert machine.workloads[1].life == 1
+    assert down(router) is None
+    assert topics.ORDER.at(NODE, name="forget") not in router.retained
