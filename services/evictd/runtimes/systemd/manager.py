@@ -114,12 +114,12 @@ class Manager:
         unit = None if reading.name_problem(name) is not None else await self._shown(name)
         if unit is None or not unit.runs:
             return None, StopOutcome(result=StopResult.NOT_FOUND)
+        if (why := never.of_unit(unit)) is not None:
+            return None, _refused(why)
         now = await wholes(self.show, (unit,))
         (whole,) = now.found
         why = f"more than {UNITS_MAX} units go with it" if now.cut else never.protection(whole)
-        if why is not None:
-            return whole, StopOutcome(result=StopResult.REFUSED, why=f"it is protected: {why}")
-        return whole, await judge(whole)
+        return (whole, await judge(whole)) if why is None else (None, _refused(why))
 
     async def _started(self, name: str) -> StartOutcome:
         unit = await self._shown(name)
@@ -144,3 +144,7 @@ class Manager:
 
     async def _shown(self, name: str) -> Unit | None:
         return next((unit for unit in await self.show((name,)) if name in unit.names), None)
+
+
+def _refused(why: str) -> StopOutcome:
+    return StopOutcome(result=StopResult.REFUSED, why=f"it is protected: {why}")
