@@ -15,6 +15,7 @@ if (root := str(Path(__file__).parents[2])) not in sys.path:
 
 from tests.contract.store_double import Store
 
+from evictd.core.errors import PeerError
 from evictd.runtimes.docker import Engine
 from evictd.runtimes.docker.image_uses import IMAGES_MAX, ImageUses
 from evictd.runtimes.docker.unused_images import UnusedImages
@@ -96,6 +97,21 @@ async def test_names_that_are_kept_stay_with_their_tag_or_without(
     store.image("old")
     shelf = Shelf(store, unused_seconds=0, kept=Kept(patterns=(pattern,)))
     assert await shelf.offered() == []
+    await shelf.engine.close()
+
+
+@pytest.mark.parametrize("store_kind", ["podman", "containerd"])
+async def test_where_every_image_has_a_digest_none_is_taken(store: Store, store_kind: str) -> None:
+    """Nobody could tell what was built here and is nowhere else."""
+    store.image("old")
+    if store_kind == "podman":
+        store.version = {"ApiVersion": "1.41", "Components": [{"Name": "Podman Engine"}]}
+    else:
+        status = [["driver-type", "io.containerd.snapshotter.v1"]]
+        store.information["DriverStatus"] = status
+    shelf = Shelf(store, unused_seconds=0)
+    with pytest.raises(PeerError, match="no image is taken"):
+        await shelf.offered()
     await shelf.engine.close()
 
 

@@ -8,6 +8,7 @@ guess.
 
 import re
 from datetime import UTC, datetime
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -251,6 +252,14 @@ class Information(Struct, frozen=True, kw_only=True, rename="pascal"):
     rootless: bool = False
     cgroup_version: str = ""
     docker_root_dir: str = ""
+    driver_status: tuple[tuple[str, ...], ...] | None = None
+
+    @property
+    def has_containerd_images(self) -> bool:
+        """Whether images are in containerd's store, which tells so as the type of its driver."""
+        return any(
+            "io.containerd.snapshotter" in row[-1] for row in self.driver_status or () if row
+        )
 
     @property
     def shares_groups(self) -> bool:
@@ -302,12 +311,12 @@ class EventActor(Struct, frozen=True, kw_only=True, rename="pascal"):
     """Whom an event is about."""
 
     id: str = field(default="", name="ID")
-    attributes: dict[str, str] | None = None
+    attributes: dict[str, Any] | None = None
 
     @property
     def image(self) -> str:
         """The image of the container, as it was named when the container was made."""
-        return (self.attributes or {}).get("image", "")
+        return str((self.attributes or {}).get("image", ""))
 
 
 class EngineEvent(Struct, frozen=True, kw_only=True, rename="pascal"):

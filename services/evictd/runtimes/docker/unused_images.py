@@ -21,6 +21,11 @@ SURVEY_SECONDS = 300.0
 """Between two looks at which images are there and which have containers: two short calls."""
 RECONNECT_SECONDS = 10.0
 """Before the events are listened to again; those that were missed come first then."""
+DIGESTS_FOR_ALL = (
+    "this engine gives a repository digest to what was built here too, so that nobody knows what a"
+    " registry has: no image is taken"
+)
+"""Podman, and Docker with containerd's image store."""
 
 
 class UnusedImages:
@@ -41,8 +46,13 @@ class UnusedImages:
                 await anyio.sleep(SURVEY_SECONDS)
 
     async def offered(self, stopped: Collection[str] | None) -> Sequence[Piece]:
-        """Children first, then who was not used for longest."""
+        """Children first, then who was not used for longest.
+
+        Raises `PeerError` too where a digest does not mean that a registry has the image.
+        """
         del stopped
+        if await self._digests_mean_nothing():
+            raise PeerError(DIGESTS_FOR_ALL)
         images = await self._survey()
         used = await self._used(images)
         depths = {image.id: len(tuple(_parents(image.id, images))) for image in images}
@@ -62,6 +72,11 @@ class UnusedImages:
             return ()
         gone = [await self._engine.remove_image(name) for name in _references(image)]
         return (piece,) if gone and all(gone) else ()
+
+    async def _digests_mean_nothing(self) -> bool:
+        if (await self._engine.version()).is_podman:
+            return True
+        return (await self._engine.information()).has_containerd_images
 
     async def _survey(self) -> Sequence[ImageSummary]:
         images = await self._engine.images()
