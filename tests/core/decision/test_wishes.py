@@ -3,8 +3,9 @@
 from datetime import timedelta
 
 import pytest
-from tests.core.decision.household import Household, household, names, ordered
+from tests.core.decision.household import HARD, Household, household, names, ordered
 from tests.core.decision.stage import START, Turn, uid_of
+from tests.core.decision.test_reclaiming import limited
 
 from evictd.core.decision import Gone
 from evictd_schemas import WishAnswer
@@ -367,3 +368,12 @@ def test_a_stale_order_is_swept_before_anybody_late_carries_it_out() -> None:
     stage = Household(household().rules)
     assert "evictd/v1/edge/orders/restore" in stage.observe("8Gi").retracted
     assert "evictd/v1/edge/orders/restore" not in stage.observe("8Gi").retracted
+
+
+def test_a_pod_over_a_limit_of_its_own_is_left_where_a_hold_includes_hard_evictions() -> None:
+    """Such an eviction is a hard one."""
+    for include_hard in (False, True):
+        stage = household(HARD, local_storage_capacity_isolation=True)
+        stage.wish("Hold", "shop/web", include_hard=include_hard)
+        stage.pods = [limited("web", "2Gi", "1Gi")]
+        assert stage.observe("8Gi").victims == ([] if include_hard else ["web"])

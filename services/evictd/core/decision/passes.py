@@ -24,6 +24,7 @@ from evictd.core.decision.shortage import acting_threshold, by_urgency, hard
 from evictd.core.decision.together import Unit
 from evictd.core.decision.waiting import wait_reason
 from evictd.core.effects import BusEffect, WakeAt
+from evictd.core.holds import hold_on
 from evictd.core.pods import priority, reference
 from evictd.core.rules import Mode
 from evictd.core.signals.names import resource_of
@@ -269,7 +270,8 @@ def _offences(scene: Scene, plan: Plan) -> tuple[Offence, ...]:
 
     def open_to(pod: Pod) -> bool:
         passed_over = failures.passed_over(plan.failed, pod, now, hard=True) is not None
-        return evictable(rules, pod) and pod.uid not in asked and not passed_over
+        held = hold_on(plan.wishes.values(), name_text(pod), hard=True, utc=now.utc) is not None
+        return evictable(rules, pod) and pod.uid not in asked and not (passed_over or held)
 
     return offences(scene.active_pods, scene.layout, open_to)
 
