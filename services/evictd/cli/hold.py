@@ -17,7 +17,7 @@ from evictd.cli.situation import NotFoundError
 from evictd.cli.wishing import ANSWER_SECONDS, Wished, down, own, told, wish_name
 from evictd.client import Mirror
 from evictd.core.decision.wishing import hold_text
-from evictd.core.errors import InputError, PeerError
+from evictd.core.errors import HostError, InputError, PeerError
 from evictd.core.orders import Verb
 from evictd.core.signals.durations import DurationError, parse_seconds
 from evictd.core.wording import name_text
@@ -81,7 +81,7 @@ async def _held(reader: Reader, wish: Wish, *, only_file: bool) -> int:
             node, target = _meant(mirror, wish.target, reader.node or home)
             wish = _about(wish, target)
             if path is not None and node == home:
-                await in_thread(lambda: hold_file.add(path, wish, utc_now()))
+                await _noted(path, wish)
             return await _published(reader, mirror, node, wish)
     except PeerError as error:
         if isinstance(error, TimedOutError) or path is None or reader.node not in (None, home):
@@ -91,6 +91,14 @@ async def _held(reader: Reader, wish: Wish, *, only_file: bool) -> int:
         talk(f"evictd: {error}")
         click.echo(f"{hold_text(wish)}, by the file alone: {path}")
         return 0
+
+
+async def _noted(path: Path, wish: Wish) -> None:
+    """Into the file too, where that can be; the bus has it anyway."""
+    try:
+        await in_thread(lambda: hold_file.add(path, wish, utc_now()))
+    except HostError as error:
+        talk(f"by the bus alone: {error}")
 
 
 async def _published(reader: Reader, mirror: Mirror, node: str, wish: Wish) -> int:

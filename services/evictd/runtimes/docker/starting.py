@@ -108,8 +108,9 @@ class Starting:
                 return f"{_text(name)} shares its network and was not restarted: {why}"
             own = container.config.stop_timeout
             grace_seconds = pods.ENGINE_GRACE_SECONDS if own is None else own
-            await self._engine.stop(container_id, None, grace_seconds)
-            await self._engine.start(container_id)
+            with anyio.CancelScope(shield=True):  # whoever is stopped here is started again
+                await self._engine.stop(container_id, None, grace_seconds)
+                await self._engine.start(container_id)
         except PeerError as error:
             return f"{_text(name)} shares its network and was not restarted: {error}"
         return f"{_text(name)}, which shares its network, was restarted"
