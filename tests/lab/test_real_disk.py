@@ -5,6 +5,7 @@ What nobody needs is given back first; then at most one workload is stopped, the
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 import sys
@@ -20,6 +21,9 @@ if (root := str(Path(__file__).parents[2])) not in sys.path:
 
 from tests.lab.conftest import CGROUPS, ENGINE_SCRIPT, make_engine
 from tests.lab.node import Node
+
+from evictd.runtimes.docker import DockerRuntime, Engine
+from evictd.runtimes.reclaims import Reclaims, UnusedImages
 
 DISK_MIB = 96
 INODES = 4_500
@@ -190,6 +194,26 @@ def test_what_is_switched_on_goes_before_anybody_is_stopped(machine: Machine) ->
         assert machine.running() == ["chatty", "web"]
         assert "dead" not in machine.engine.docker("ps", "--all", "--format={{.Names}}").split()
         assert machine.available_mib() > LINE_MIB + 40
+
+
+def test_an_image_goes_by_its_name_and_not_while_a_container_refers_to_it(machine: Machine) -> None:
+    """A conflict is an answer. What was built here has no digest, and is not even offered."""
+    image_id = machine.image(1, "spare:1")
+
+    async def story() -> None:
+        engine = Engine(machine.engine.host)
+        all_of_them = UnusedImages(unused_seconds=0, minimum_age_seconds=0)
+        runtime = DockerRuntime(engine, reclaims=Reclaims(unused_images=all_of_them))
+        listed = {image.id: image for image in await engine.images()}
+        assert listed[image_id].repo_tags == ("spare:1",)
+        offered = await runtime.rehearse("unusedImages", stopped=frozenset())
+        assert (offered.taken, offered.error) == ((), None)
+        assert not await engine.remove_image(IMAGE), "web runs it"
+        assert await engine.remove_image("spare:1")
+        assert not await engine.remove_image("spare:1"), "it is gone"
+        await runtime.close()
+
+    asyncio.run(story())
 
 
 def test_where_that_is_not_enough_the_one_that_fills_the_disk_is_stopped(machine: Machine) -> None:
