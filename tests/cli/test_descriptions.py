@@ -109,17 +109,6 @@ def test_a_workload_is_described_with_its_place_in_the_last_decision() -> None:
     assert told["Kept"] == "protected, managed by systemd"
 
 
-def test_a_workload_is_described_with_how_and_with_whom_it_goes() -> None:
-    stage = Stage()
-    wanted = {"action": "restart", "group": "front", "dependsOn": ["shop/db", "shop/cache"]}
-    stage.observe(pod("web", managedBy="systemd unit web.service", **wanted))
-    node, found = describe.observed_pod(stage.mirror, "web")
-    told = facts(describe.workload_lines(stage.mirror, node, found, NOW))
-    assert told["Kept"] == "no, stopped through systemd unit web.service"
-    assert (told["Action"], told["Group"]) == ("restart", "front")
-    assert told["Depends on"] == "shop/db, shop/cache"
-
-
 def test_who_is_meant_may_be_told_by_any_of_its_names() -> None:
     stage = Stage()
     stage.observe(pod("web"))
@@ -176,20 +165,6 @@ def test_without_responders_the_plan_is_one_line() -> None:
     text = "\n".join(plan.lines(plan.plan_of(stage.mirror, "web", ())))
     assert "Nobody is asked before: its stop begins at once." in text
     assert "The stop takes its own time." in text
-
-
-@pytest.mark.parametrize(
-    ("action", "told"),
-    [
-        ("stop", "its own time."),
-        ("restart", "For want of memory or process ids it is started again at once."),
-        ("webhook", "It is left to its webhooks: only a hard eviction stops it."),
-    ],
-)
-def test_the_plan_says_what_is_done_instead_of_a_stop(action: str, told: str) -> None:
-    stage = Stage()
-    stage.observe(pod("web", action=action))
-    assert [*plan.lines(plan.plan_of(stage.mirror, "web", ()))][-1].endswith(told)
 
 
 def one_of(needed: int, name: str = "web", **labels: str) -> Budget:
