@@ -24,8 +24,6 @@ class EngineDouble:
         self.images: dict[str, dict[str, Any]] = {}
         self.events: list[dict[str, Any]] = []
         self.hanging: set[str] = set()
-        self.hanging_until_killed: dict[str, asyncio.Event] = {}
-        """Containers whose stop is answered when they have been killed."""
         self.statistics: dict[str, dict[str, Any]] = {}
         self.refused: set[str] = set()
         """What a proxy lets nobody do: beginnings of `METHOD path`."""
@@ -81,12 +79,7 @@ class EngineDouble:
         if path == "events":
             return await self._stream(request)
         if words[-1] == "stop" and words[1] in self.inspections:
-            if (killed := self.hanging_until_killed.get(words[1])) is not None:
-                await killed.wait()
             self.inspections[words[1]]["State"] = {**RUNNING, "Running": False, "ExitCode": 143}
-            return web.Response(status=204)
-        if words[-1] == "kill":
-            self.hanging_until_killed[words[1]].set()
             return web.Response(status=204)
         if words[-1] == "start" and words[1] in self.inspections:
             self.inspections[words[1]]["State"] = dict(self.after_start)

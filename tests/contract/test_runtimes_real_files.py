@@ -1,6 +1,5 @@
 """Answers of engines as people have met them, and what is read of each."""
 
-import asyncio
 import itertools
 import json
 import sys
@@ -256,16 +255,17 @@ async def test_a_container_of_podman_s_that_is_being_stopped_still_runs(
     assert hold.pod.name == "hold"
 
 
-async def test_a_stop_by_podman_is_overtaken_when_its_grace_is_over(
+async def test_a_storage_driver_that_tells_no_place_is_no_problem(
     podman: EngineDouble, docker: DockerRuntime
 ) -> None:
-    """Somebody else's stop may run with a longer one."""
-    (hold,) = (await docker.list()).workloads
-    podman.hanging_until_killed[hold.pod.runtime_id] = asyncio.Event()
-    with anyio.fail_after(5):
-        outcome = await docker.stop(hold.reference, 0)
-    assert outcome.ended
-    assert f"POST containers/{hold.pod.runtime_id}/kill" in podman.asked
+    """`vfs`, which an engine without root may have."""
+    (item,) = podman.listing
+    podman.inspections[item["Id"]]["GraphDriver"] = {"Name": "vfs", "Data": None}
+    listing = await docker.list()
+    (hold,) = listing.workloads
+    assert listing.complete
+    assert hold.whereabouts.writable_layer is None
+    assert hold.whereabouts.log_file is not None
 
 
 async def test_podman_s_events_hint_at_ends_and_starts(

@@ -10,7 +10,6 @@
 - `cgroups`: where a container can be measured
 - `pods`: a container as a workload; `reading`: all of them
 - `engine`: the engine's socket, every call bounded
-- `stopping`: ending one
 - `starting`: bringing one back
 - `reclaiming`: giving space back, by the steps `pruning`, `unused_images`, `dead_containers` and
   `long_logs`, each a `sweep`; `image_uses` remembers what was used when

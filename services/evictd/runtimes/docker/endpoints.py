@@ -19,12 +19,11 @@ OUT_OF_SIGHT = ("GET /containers/{id}/stats",)
 two seconds."""
 ACTING = (
     "POST /containers/{id}/stop",
-    "POST /containers/{id}/kill",
     "POST /containers/{id}/start",
     "POST /images/prune",
     "POST /build/prune",
 )
-"""In mode `act`: to stop and start, and to give space back. Only Podman is asked for a kill."""
+"""In mode `act`: to stop and start, and to give space back."""
 SWITCHED_ON = (
     "GET /images/json",
     "GET /system/df",

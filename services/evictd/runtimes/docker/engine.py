@@ -122,16 +122,6 @@ class Engine:
             f"stop of container {container_id[:12]}", wait_seconds + STOP_MARGIN_SECONDS, ask
         )
 
-    async def kill(self, container_id: str) -> bool:
-        """SIGKILL. Returns whether there was something to kill and the engine did it."""
-        container = self._connected().containers.container(container_id)
-        what = f"kill of container {container_id[:12]}"
-        try:
-            await self._bounded(what, INSPECT_SECONDS, container.kill)
-        except PeerError:
-            return False
-        return True
-
     async def start(self, container_id: str) -> None:
         """Start it again as it was made. Returns when its first process runs, or ran already."""
         container = self._connected().containers.container(container_id)

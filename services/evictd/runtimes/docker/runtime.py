@@ -16,7 +16,6 @@ from evictd.runtimes.docker.reading import Places, Reading
 from evictd.runtimes.docker.reclaiming import Reclaiming
 from evictd.runtimes.docker.starting import Starting, named
 from evictd.runtimes.docker.statistics import Statistics
-from evictd.runtimes.docker.stopping import Stopping
 from evictd.runtimes.docker.units import Unit, Units, is_unit
 from evictd.runtimes.interface import Change, ChangeKind, GoOn, Listing
 from evictd.runtimes.reclaims import Reclaims
@@ -132,11 +131,9 @@ class DockerRuntime:
             if unit is not None:
                 outcome = await self._units.stop(unit, grace_seconds)
                 return await self._confirmed(pod, container.id) if outcome.ended else outcome
-            product = await self._known.product()
-            own_seconds = pods.grace_seconds(container, product)
+            own_seconds = pods.grace_seconds(container, await self._known.product())
             seconds = own_seconds if grace_seconds is None else grace_seconds
-            stopping = Stopping(engine=self._engine, joins=product == pods.DOCKER)
-            await stopping.stop(container.id, seconds, own_seconds)
+            await self._engine.stop(container.id, seconds, own_seconds)
             return await self._confirmed(pod, container.id)
         except PeerError as error:
             return StopOutcome(result=StopResult.FAILED, why=str(error))
