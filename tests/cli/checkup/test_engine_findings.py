@@ -103,6 +103,16 @@ def test_a_refused_stop_is_a_note_until_the_mode_is_act() -> None:
     assert engine.right(answer, acts=True).state is State.PROBLEM
 
 
+def test_a_worker_that_stops_nobody_needs_no_right_to_it() -> None:
+    """The collector's proxy refuses it on purpose."""
+    answer = Answer(endpoint="POST /containers/{id}/stop", status=403)
+    finding = engine.right(answer, acts=True, stops=False)
+    assert finding.state is State.OK
+    assert "not needed here" in finding.text
+    blind = Answer(endpoint="GET /containers/json", status=403)
+    assert engine.right(blind, acts=True, stops=False).state is State.PROBLEM
+
+
 @pytest.mark.parametrize("answer", [{"status": 500, "why": "broken"}, {"why": "no answer"}])
 def test_a_call_that_fails_or_hangs_is_a_problem_of_the_engine(answer: dict[str, Any]) -> None:
     finding = engine.right(Answer(endpoint="GET /info", **answer), acts=False)

@@ -77,6 +77,13 @@ def test_what_is_not_accounted_names_the_boot_words_and_their_file(
     assert words in found.remedy
 
 
+def test_who_does_not_look_at_the_machine_is_sent_to_who_does() -> None:
+    facts = CgroupFacts(version="v2", memory=True, pids=True, machine_root=False, watches=False)
+    found = worst([*kernel.cgroup_findings(facts)])
+    assert (found.check, found.state) == ("cgroup scope", State.NOTE)
+    assert "docker compose exec collector evictd doctor" in found.remedy
+
+
 def test_the_boot_word_that_switches_memory_off_is_named() -> None:
     facts = CgroupFacts(version="v1", pids=True, boot_words=("quiet", "cgroup_disable=memory"))
     assert "cgroup_disable=memory" in worst([*kernel.cgroup_findings(facts)]).text

@@ -206,6 +206,15 @@ def test_who_the_kernel_may_kill_first_is_told(process: Guarded, state: State) -
     assert found.state is state
 
 
+def test_processes_of_one_part_and_score_are_one_line() -> None:
+    workers = [Guarded(part="evictd", pid=pid, oom_score_adj=0) for pid in (7, 8)]
+    found = guard(*workers, Guarded(part="evictd", pid=9, oom_score_adj=-900))
+    assert [one.text for one in found] == [
+        "processes 7, 8: oom_score_adj is 0",
+        "process 9: oom_score_adj is -900",
+    ]
+
+
 def test_an_evictd_that_only_watches_may_be_killed_with_less_harm() -> None:
     (only,) = guard(Guarded(part="evictd", pid=7, oom_score_adj=0), acts=False)
     assert only.state is State.NOTE

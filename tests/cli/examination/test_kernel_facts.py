@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from evictd.cli.checkup.killers import Killer
-from evictd.cli.examination import clock, disks, kernel, processes
+from evictd.cli.examination import clock, disks, kernel, processes, roles, rules
 from evictd.collector.stalls import WINDOWS_MICROSECONDS
+from evictd_schemas.configuration import Configuration
 from evictd_schemas.sources import FileSystemSources, MemorySource, Sources
 
 Laid = Callable[..., Path]
@@ -243,6 +244,51 @@ def test_only_who_stops_workloads_is_a_twin(lay: Laid) -> None:
     assert (twins[30].state_folder, twins[30].node) == ("/a", "edge")
     assert (twins[31].node, twins[33].container) == ("b", "a" * 64)
     assert processes.separate(every)
+
+
+def test_a_process_below_the_machines_is_a_containers_though_its_group_is_called_root(
+    lay: Laid,
+) -> None:
+    """As a container with a cgroup name space of its own sees it in the machine's `/proc`."""
+    verb = ("/bin/python3", "/bin/evictd", "up")
+    status = "Name:\tevictd\nNSpid:\t40\t1\n"
+    folder = lay(process(40, "evictd", *verb, cgroup="0::/\n", status=status))
+    (only,) = processes.processes(folder / "proc")
+    assert only.container == processes.NESTED
+
+
+@pytest.mark.parametrize(
+    ("login", "container", "told"),
+    [
+        (None, "docker", (True, True)),
+        ("collector", "docker", (False, True)),
+        ("responder", "docker", (True, False)),
+        ("evaluator", "docker", (False, False)),
+        ("operator", "docker", (False, False)),
+        ("all", "docker", (True, True)),
+        ("shop", "docker", (True, True)),
+        ("operator", "", (True, True)),
+    ],
+)
+def test_in_a_container_the_login_tells_what_is_needed_there(
+    login: str | None, container: str, told: tuple[bool, bool]
+) -> None:
+    configuration = Configuration(broker_user=login)
+    needed = (roles.stops(configuration, container), roles.watches(configuration, container))
+    assert needed == told
+
+
+def test_a_workers_own_file_is_the_configuration_of_its_container(
+    lay: Laid, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = lay({"evictd.yaml": "mode: dry-run\n"})
+    monkeypatch.setenv("EVICTD_STATEFOLDER", str(folder / "state"))
+    verb = ("/bin/evictd", "run", "collector", "--config")
+    lay(process(1, "evictd", "python", *verb, f"{folder}/evictd.yaml"))
+    first = processes.process(folder / "proc/1")
+    assert rules.known(None, None, first).loaded.configuration.mode == "dry-run"
+    lay(process(1, "systemd", "/sbin/init"))
+    assert rules.known(None, None, processes.process(folder / "proc/1")).source == ""
 
 
 def test_what_file_system_holds_the_state_is_told_by_the_deepest_mount() -> None:

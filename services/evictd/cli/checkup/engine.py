@@ -27,11 +27,12 @@ class SocketFacts(Struct, frozen=True, kw_only=True):
 
 
 class EngineFacts(Struct, frozen=True, kw_only=True):
-    """`address` None: no engine is looked at. `wanted`: the configuration says that there is one.
+    """What is known before the engine is asked, and its answers in `sight`.
 
+    `address` None: no engine is looked at. `wanted`: the configuration says that there is one;
     `named`: `DOCKER_HOST` names it. `images`, `containers`: unused images and dead containers are
-    removed here. `user`: who asks. `acts`: workloads are stopped here, so that a
-    refused stop is more than a remark.
+    removed here. `user`: who asks; `stops`: who asks may have to stop workloads. `acts`: the mode
+    is act, so that a refused stop is more than a remark.
     """
 
     address: str | None = None
@@ -43,6 +44,7 @@ class EngineFacts(Struct, frozen=True, kw_only=True):
     sight: Sight = Sight()
     user: str = ""
     acts: bool = False
+    stops: bool = True
 
 
 class Need(Struct, frozen=True, kw_only=True):
@@ -133,8 +135,9 @@ def findings(facts: EngineFacts) -> Iterator[Finding]:
         yield _unreachable(facts, first)
         return
     yield _greeting(facts)
-    yield from (right(answer, acts=facts.acts) for answer in facts.sight.answers)
-    if facts.socket is None:
+    for answer in facts.sight.answers:
+        yield right(answer, acts=facts.acts, stops=facts.stops)
+    if facts.socket is None and facts.stops:
         yield UNTRIED
     yield from _slow(facts.sight)
 
@@ -207,7 +210,7 @@ def _greeting(facts: EngineFacts) -> Finding:
     return ok("engine", f"Docker {version} at {facts.address}")
 
 
-def right(answer: Answer, *, acts: bool) -> Finding:
+def right(answer: Answer, *, acts: bool, stops: bool = True) -> Finding:
     """One endpoint. "Not found" says that it is allowed; only who refuses says "forbidden"."""
     check = f"engine {answer.endpoint}"
     need = NEEDS[answer.endpoint]
@@ -221,6 +224,10 @@ def right(answer: Answer, *, acts: bool) -> Finding:
     if answer.status < 300 or answer.status in (304, 404, 409):
         return ok(check, "allowed")
     refused = answer.status in (401, 403, 405)
+    if refused and need.when_acting and not stops:
+        return ok(
+            check, f"refused ({answer.status}), and not needed here: this worker stops nobody"
+        )
     text = f"refused ({answer.status})" if refused else f"answers {answer.status}: {answer.why}"
     remedy = _allowing(answer.endpoint, need) if refused else "see the engine's log"
     if need.when_acting and not acts:

@@ -19,6 +19,7 @@ class CgroupFacts(Struct, frozen=True, kw_only=True):
 
     `root`: where control groups are mounted. `machine_root`: it is the machine's and not a
     container's own. `boot_file`: the file with the boot words, where this machine has one.
+    `watches`: whoever is asked here is one who looks at the machine.
     """
 
     version: str | None = None
@@ -31,6 +32,7 @@ class CgroupFacts(Struct, frozen=True, kw_only=True):
     boot_words: tuple[str, ...] = ()
     boot_file: str | None = None
     model: str = ""
+    watches: bool = True
 
 
 class Sysctls(Struct, frozen=True, kw_only=True):
@@ -54,7 +56,13 @@ def cgroup_findings(facts: CgroupFacts) -> Iterator[Finding]:
         )
         return
     yield ok("cgroups", f"{facts.version} at {facts.root}")
-    if not facts.machine_root:
+    if not facts.machine_root and not facts.watches:
+        yield note(
+            "cgroup scope",
+            "this container does not look at the machine",
+            remedy="ask where the collector is: docker compose exec collector evictd doctor",
+        )
+    elif not facts.machine_root:
         yield problem(
             "cgroup scope",
             f"{facts.root} shows this container's own groups only",

@@ -12,6 +12,7 @@ from evictd.cli.checkup.findings import Finding, note, ok, problem
 SAFE_SCORE = -500
 """The engine's own; what is at or below it is killed after everything that is not protected."""
 KIB_PER_MIB = 1024
+NAMES_MAX = 10
 
 
 class Guarded(Struct, frozen=True, kw_only=True):
@@ -45,29 +46,38 @@ REMEDIES = {
 
 
 def findings(facts: GuardFacts) -> Iterator[Finding]:
-    """One line a process."""
+    """One line for all processes of a part that have the same score."""
     if not any(one.part == "evictd" for one in facts.processes):
         yield note(
             "protection of evictd",
             "it is not running here, as far as can be seen",
             remedy="`evictd up`, or `docker compose up -d`",
         )
+    alike: dict[tuple[str, int | None], list[Guarded]] = {}
     for one in facts.processes:
-        yield _score(one, acts=facts.acts)
+        alike.setdefault((one.part, one.oom_score_adj), []).append(one)
+    for (part, score), group in alike.items():
+        yield _score(part, score, _names(group), acts=facts.acts)
+    for one in facts.processes:
         yield from _memory(one, facts.swap_total)
 
 
-def _score(one: Guarded, *, acts: bool) -> Finding:
-    check = f"protection of {one.part}"
-    if one.oom_score_adj is None:
-        return note(check, f"process {one.pid} cannot be looked at by this user")
-    text = f"process {one.pid} has oom_score_adj {one.oom_score_adj}"
-    if one.oom_score_adj <= SAFE_SCORE:
+def _names(group: list[Guarded]) -> str:
+    several = "es" if len(group) > 1 else ""
+    return f"process{several} {', '.join(str(one.pid) for one in group[:NAMES_MAX])}"
+
+
+def _score(part: str, score: int | None, names: str, *, acts: bool) -> Finding:
+    check = f"protection of {part}"
+    if score is None:
+        return note(check, f"{names}: this user cannot look at it")
+    text = f"{names}: oom_score_adj is {score}"
+    if score <= SAFE_SCORE:
         return ok(check, text)
     means = "the kernel may kill it before the workload that fills the memory"
-    if one.part == "evictd" and acts:
-        return problem(check, text, means=means, remedy=REMEDIES[one.part])
-    return note(check, text, means=means, remedy=REMEDIES[one.part])
+    if part == "evictd" and acts:
+        return problem(check, text, means=means, remedy=REMEDIES[part])
+    return note(check, text, means=means, remedy=REMEDIES[part])
 
 
 def _memory(one: Guarded, swap_total: int) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ import anyio
 from msgspec import structs
 
 from evictd.cli.checkup.engine import EngineFacts, SocketFacts
+from evictd.cli.examination import roles
 from evictd.cli.machine import engine_address
 from evictd.cli.workloads import runtimes
 from evictd.core.errors import EvictdError
@@ -19,15 +20,12 @@ from evictd.runtimes.docker import DockerRuntime
 from evictd.runtimes.docker.rights import asked
 from evictd.shell.blocking import in_thread
 from evictd_schemas.configuration import Configuration
-from evictd_schemas.topics import WORKERS, Role
 
-DECIDING_ONLY = frozenset(role.value for role in WORKERS if role is not Role.RESPONDER)
-"""Logins of workers that stop nothing: in their containers nobody needs that right."""
 LIST_SECONDS = 5.0
 """A runtime's whole list; a person waits."""
 
 
-def reached(configuration: Configuration, rules: Rules) -> EngineFacts:
+def reached(configuration: Configuration, rules: Rules, container: str) -> EngineFacts:
     """Where it is, and who asks; it is not asked yet. Blocks."""
     docker = configuration.sources.runtimes.docker
     address = engine_address(configuration)
@@ -40,7 +38,8 @@ def reached(configuration: Configuration, rules: Rules) -> EngineFacts:
         containers=configuration.reclaim.dead_containers.enabled,
         socket=None if socket is None else socket_facts(Path(socket)),
         user=_user(),
-        acts=rules.mode is Mode.ACT and configuration.broker_user not in DECIDING_ONLY,
+        acts=rules.mode is Mode.ACT,
+        stops=roles.stops(configuration, container),
     )
 
 

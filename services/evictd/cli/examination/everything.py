@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import structs
+
 from evictd.cli import checkup
 from evictd.cli.broker import state_folder_of
 from evictd.cli.checkup.broker import BrokerFacts
@@ -19,13 +21,15 @@ from evictd.cli.checkup.protection import GuardFacts
 from evictd.cli.checkup.stalls import StallFacts
 from evictd.cli.checkup.surroundings import SurroundingFacts
 from evictd.cli.config import this_node
-from evictd.cli.examination import broker, clock, disks, engine, kernel, processes, rules
+from evictd.cli.examination import broker, clock, disks, engine, kernel, processes, roles, rules
 from evictd.cli.examination.processes import Process
 from evictd.cli.examination.rules import Amounts
 from evictd.cli.machine import identity
 from evictd.shell.configuration import rules_of
 from evictd_schemas.configuration import Configuration
 
+FIRST = Path("/proc/1")
+"""Of this very container, where it is a worker's; of the machine, where it is none of ours."""
 LIVE = frozenset({"init", "ready"})
 
 
@@ -57,12 +61,14 @@ def examined(file: Path | None, url: str | None, mosquitto: Path | None) -> Mach
 
     `file`: the configuration, `url`: the broker, `mosquitto`: a configuration of Mosquitto's.
     """
-    known = rules.known(file, url)
+    known = rules.known(file, url, processes.process(FIRST))
     configuration = known.loaded.configuration
     node, sources = this_node(configuration), configuration.sources
     proc, cgroup = Path(sources.proc_path), Path(sources.cgroup_path)
     every = processes.processes(proc)
-    before = engine.reached(configuration, rules_of(configuration, node))
+    surroundings = kernel.surroundings(sources)
+    watches = roles.watches(configuration, surroundings.container)
+    before = engine.reached(configuration, rules_of(configuration, node), surroundings.container)
     found, problems, reached = asyncio.run(_asked(configuration, before, every))
     information = found.sight.information
     guarded = tuple(processes.guarded(every, proc, cgroup))
@@ -70,8 +76,8 @@ def examined(file: Path | None, url: str | None, mosquitto: Path | None) -> Mach
         node=node,
         identity=identity(),
         amounts=rules.amounts(known, node),
-        surroundings=kernel.surroundings(sources),
-        cgroups=kernel.cgroups(sources),
+        surroundings=surroundings,
+        cgroups=structs.replace(kernel.cgroups(sources), watches=watches),
         stalls=kernel.stalls(sources),
         sysctls=kernel.sysctls(proc),
         engine=found,
@@ -79,7 +85,10 @@ def examined(file: Path | None, url: str | None, mosquitto: Path | None) -> Mach
         broker=reached,
         broker_file=broker.broker_file(configuration, mosquitto, every),
         state=disks.state(state_folder_of(configuration), proc),
-        images=disks.images(sources, None if information is None else information.docker_root_dir),
+        images=disks.images(
+            sources,
+            None if information is None or not watches else information.docker_root_dir,
+        ),
         clock=clock.clock(state_folder_of(configuration)),
         guard=GuardFacts(processes=guarded, swap_total=kernel.swap_total(proc), acts=before.acts),
         killers=processes.killers(every),

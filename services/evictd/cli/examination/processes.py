@@ -27,6 +27,8 @@ CONFIGURATIONS: dict[str, tuple[str, ...]] = {
 }
 """Where each keeps what it was told, in the order in which the later one wins."""
 CONTAINER_ID = re.compile(r"[0-9a-f]{64}")
+NESTED = "a container"
+"""What a process is in whose group does not name it: a container sees its own group as `/`."""
 CONFIGURATION_BYTES_MAX = 1 << 20
 FLAGS = ("--config", "-c")
 
@@ -61,11 +63,12 @@ class Process(Struct, frozen=True, kw_only=True):
 
 def processes(proc: Path) -> tuple[Process, ...]:
     """Every one with arguments; kernel threads have none."""
-    found = (_process(folder) for folder in proc.glob("[0-9]*"))
+    found = (process(folder) for folder in proc.glob("[0-9]*"))
     return tuple(one for one in found if one is not None and one.arguments)
 
 
-def _process(folder: Path) -> Process | None:
+def process(folder: Path) -> Process | None:
+    """One by its folder in `/proc`; None where it is gone or not for us to see."""
     name = text(folder / "comm")
     command = text(folder / "cmdline")
     if name is None or command is None:
@@ -77,8 +80,15 @@ def _process(folder: Path) -> Process | None:
         name=name.strip(),
         arguments=tuple(word for word in command.split("\0") if word),
         environment={key: value for key, _, value in variables if key.startswith("EVICTD_")},
-        container="" if group is None else group.group(),
+        container=NESTED * _is_nested(folder) if group is None else group.group(),
     )
+
+
+def _is_nested(folder: Path) -> bool:
+    """Whether it has a process id of its own below that of the machine. [proc(5), status: NSpid]"""
+    lines = (text(folder / "status") or "").splitlines()
+    numbers = next((line.split()[1:] for line in lines if line.startswith("NSpid:")), [])
+    return len(numbers) > 1
 
 
 def killers(every: Iterable[Process], folder: Path = Path("/")) -> tuple[Killer, ...]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from evictd.cli.broker import state_folder_of
 from evictd.cli.checkup.killers import OurLines
 from evictd.cli.checkup.rules import RuleFacts
+from evictd.cli.examination.processes import Process
 from evictd.cli.figures import Figures, figures
 from evictd.cli.last_configuration import remembered
 from evictd.cli.proposal import awaits_candidates
@@ -37,13 +38,16 @@ class Known:
     errors: tuple[str, ...] = ()
 
 
-def known(file: Path | None, broker: str | None) -> Known:
-    """The given file; else the one that the last `evictd up` here had; else defaults."""
+def known(file: Path | None, broker: str | None, first: Process | None = None) -> Known:
+    """The given file; else that of the evictd that ran here last; else defaults.
+
+    `first`: the first process of this container, which may be a worker with a file of its own.
+    """
     try:
         found = load(file, variables=os.environ, flags={"broker": broker})
         running = None
         if file is None:
-            running = remembered(state_folder_of(found.configuration))
+            running = remembered(state_folder_of(found.configuration)) or _given_to(first)
         if running is not None:
             found = load(running, variables=os.environ, flags={"broker": broker})
         return Known(loaded=found, source=str(file or running or ""))
@@ -52,6 +56,14 @@ def known(file: Path | None, broker: str | None) -> Known:
     except InputError as error:
         errors = (str(error),)
     return Known(loaded=load(None), source=str(file or ""), errors=errors)
+
+
+def _given_to(worker: Process | None) -> Path | None:
+    """What it was started with, as far as that is a file."""
+    if worker is None or not worker.evictd_verb:
+        return None
+    file = Path(worker.given("--config"))
+    return file if file.is_absolute() and file.is_file() else None
 
 
 @dataclass(frozen=True, kw_only=True)
