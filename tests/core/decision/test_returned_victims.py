@@ -125,6 +125,19 @@ def test_what_is_passed_over_is_so_after_a_restart_of_the_evictor() -> None:
     assert row.why.startswith("something started it again within 10 s of its eviction, passed")
 
 
+def test_who_comes_back_after_a_restart_of_the_evictor_is_noticed() -> None:
+    """What is down tells who has gone lately."""
+    stage = Household(rules_of(HARD))
+    stage.pod("web", uses="2Gi")
+    stage.pod("other", uses="1Gi")
+    evicted(stage)
+    stage.fell("web", uid=uid_of("web"))
+    stage.observe("8Gi")
+    stage.restart()
+    stage.pod("web", uses="2Gi", uid=uid_of("web 2"))
+    assert stage.observe("900Mi").verdicts() == {"web": "Failed", "other": "Victim"}
+
+
 def test_what_a_webhook_did_not_take_off_is_stopped_when_it_is_hard() -> None:
     """Soft failed: the same soft line goes on to the next, a hard one takes it."""
     stage = Stage(rules_of(HARD, "memory.available<2Gi/10"))

@@ -87,6 +87,15 @@ def recalled(decision: Decision, now: Now) -> dict[str, Failure]:
     }
 
 
+def fallen(returns: Returns, now: Now) -> dict[str, Victim]:
+    """Who has gone lately as far as the records of what is down tell, after a restart."""
+    return {
+        name: Victim(uid=fall.uid, boot_seconds=fall.boot_seconds)
+        for name, fall in returns.falls.items()
+        if not fall.returned and now.boot_seconds - fall.boot_seconds <= RETURN_SECONDS
+    }
+
+
 def current(failures: Failures, now: Now) -> dict[str, Failure]:
     """Without those that are over; the newest are kept."""
     held = [(name, failure) for name, failure in failures.items() if _stands(failure, now)]

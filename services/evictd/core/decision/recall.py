@@ -26,6 +26,9 @@ def recalled(rules: Rules, plan: Plan, given: Recalled, now: Now) -> Step:
     if given.decision is None or plan.decision is not None:
         return plan, unwanted
     plan = standing.remembered(_resumed(plan, given.decision, now), given.decision, now)
+    if rules.profile.failed_victim_moves_on:
+        lately = {**failures.fallen(plan.returns, now), **plan.victims}
+        plan = structs.replace(plan, victims=lately)
     if plan.reclaiming is None:
         return plan, unwanted
     return plan, (*unwanted, WakeAt(boot_seconds=plan.reclaiming.deadline_boot_seconds))
