@@ -99,8 +99,13 @@ class Machine:
         figures = os.statvfs(self.disk)
         return int(figures.f_bavail * figures.f_frsize) >> 20
 
+    def fill(self) -> None:
+        """Somebody outside of every container crosses the line at one go."""
+        (self.disk / "foreign").write_bytes(bytes((self.available_mib() - LINE_MIB + 5) << 20))
+
     def clear(self) -> None:
         """No containers, and no images but the bare one."""
+        (self.disk / "foreign").unlink(missing_ok=True)
         names = self.engine.docker("ps", "--all", "--quiet").split()
         if names:
             self.engine.docker("rm", "--force", *names)
@@ -156,18 +161,37 @@ BYTES = {"nodefs.available": f"{LINE_MIB}Mi"}
 def test_what_nobody_needs_is_enough(machine: Machine) -> None:
     """Images without a name go, as far as the disk itself says; nobody is stopped."""
     with node_on(machine, BYTES).joined() as node:
-        for _ in range(4):
+        for _ in range(3):
             machine.image(18)
+        machine.fill()
         node.until("it is reclaimed", lambda: node.hears.events("ReclaimFinished"))
         node.looks_on()
         (finished,) = node.hears.events("ReclaimFinished")
         assert finished["data"]["enough"]
         (step,) = finished["data"]["steps"]
         assert step["step"] == "danglingImages"
-        assert step["freedBytes"] > 4 * 17 << 20
-        assert step["takenTotal"] >= 4
+        assert step["freedBytes"] > 3 * 17 << 20
+        assert step["takenTotal"] >= 3
         assert not node.hears.events("EvictionRequested")
         assert machine.available_mib() > LINE_MIB
+        assert machine.running() == ["web"]
+
+
+def test_a_dry_run_names_what_would_go_and_takes_nothing(machine: Machine) -> None:
+    """Once a crossing: with the engine's figures, image by image."""
+    with node_on(machine, BYTES, mode="dry-run").joined() as node:
+        images = [machine.image(18) for _ in range(3)]
+        machine.fill()
+        node.until("it is told", lambda: node.hears.events("ReclaimFinished"))
+        left = machine.available_mib()
+        node.looks_on(4)
+        (told,) = node.hears.events("ReclaimFinished")
+        dangling, cache = told["data"]["steps"]
+        assert told["data"]["dryRun"]
+        assert sorted(dangling["taken"]) == sorted(image[: len("sha256:") + 12] for image in images)
+        assert dangling["listedBytes"] >= 3 * 18 << 20
+        assert (cache["takenTotal"], cache.get("error")) == (0, None)
+        assert machine.available_mib() == left < LINE_MIB
         assert machine.running() == ["web"]
 
 
@@ -239,11 +263,9 @@ def test_what_no_workload_writes_costs_nobody(machine: Machine) -> None:
     """Somebody else filled the disk: people are told what is known, and nothing is stopped."""
     with node_on(machine, BYTES).joined() as node:
         node.until("web is counted", lambda: _layer_bytes(node, "web"))
-        foreign = machine.disk / "foreign"
-        foreign.write_bytes(bytes((machine.available_mib() - LINE_MIB + 10) << 20))
+        machine.fill()
         node.until("it is told", lambda: node.hears.events("NothingLeftToEvict"))
         node.looks_on(3)
-        foreign.unlink()
         (told,) = node.hears.events("NothingLeftToEvict")
         assert told["data"]["consumers"][0]["pod"] == "_/web"
         assert told["data"]["unattributed"] > 40 << 20
