@@ -81,7 +81,9 @@ async def test_a_call_that_hangs_is_given_up_and_the_others_are_made(
     assert sight.information is None
 
 
-@pytest.mark.parametrize("address", ["unix:///nowhere/engine.sock", "ftp://engine", "unix://"])
+@pytest.mark.parametrize(
+    "address", ["unix:///nowhere/engine.sock", "ftp://engine", "unix://", "ssh://engine"]
+)
 async def test_an_engine_that_is_not_there_gives_one_answer_without_a_status(address: str) -> None:
     (only,) = (await asked(address)).answers
     assert only.status is None

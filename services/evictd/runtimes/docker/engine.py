@@ -240,8 +240,7 @@ class Engine:
         return self._client
 
     def _new(self) -> aiodocker.Docker:
-        timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS)
-        return aiodocker.Docker(url=self.address, timeout=timeout)
+        return client_of(self.address, aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS))
 
     async def _done(self, what: str, ask: Callable[[], Awaitable[None]]) -> bool:
         """False when the engine says that it must not be, or that there is nothing."""
@@ -283,3 +282,11 @@ class Engine:
             raise PeerError(f"{what}: no answer from the engine in {seconds:g} s") from error
         except (aiodocker.DockerError, aiohttp.ClientError, OSError) as error:
             raise PeerError(f"{what}: {error}") from error
+
+
+def client_of(address: str, timeout: aiohttp.ClientTimeout) -> aiodocker.Docker:
+    """Not connected yet. Raises `PeerError` for what is no address of an engine."""
+    try:
+        return aiodocker.Docker(url=address, timeout=timeout)
+    except (aiodocker.DockerError, ValueError, OSError) as error:
+        raise PeerError(f"{address!r} is no engine that can be spoken to: {error}") from error

@@ -14,7 +14,8 @@ import anyio
 import msgspec
 from msgspec import Struct, structs
 
-from evictd.runtimes.docker.engine import CONNECT_SECONDS
+from evictd.core.errors import PeerError
+from evictd.runtimes.docker.engine import CONNECT_SECONDS, client_of
 
 CALL_SECONDS = 3.0
 """Of one endpoint; an engine that is well answers within milliseconds."""
@@ -131,8 +132,8 @@ async def asked(address: str, *, images: bool = False, containers: bool = False)
     """
     timeout = aiohttp.ClientTimeout(total=CALL_SECONDS, sock_connect=CONNECT_SECONDS)
     try:
-        client = aiodocker.Docker(url=address, timeout=timeout)
-    except (ValueError, OSError) as error:
+        client = client_of(address, timeout)
+    except PeerError as error:
         return Sight(answers=(Answer(endpoint="GET /version", why=str(error)),))
     try:
         return await _Questions(client).all(images=images, containers=containers)
