@@ -347,6 +347,22 @@ def test_a_rehearsal_tells_what_each_step_would_take_and_goes_on() -> None:
     assert low(stage).orders == [], "it is told once a crossing"
 
 
+def test_it_is_told_which_step_gave_what_and_which_nothing() -> None:
+    stage = disk(DISK, kubelet=False, reclaim_steps=("images", "cache", "logs"))
+    (order,) = low(stage).orders
+    steps = (
+        StepOutcome(step="images", freed_bytes=amount("1Gi")),
+        StepOutcome(step="cache"),
+        StepOutcome(step="logs", freed_bytes=amount("2Gi")),
+    )
+    status = OrderStatus(order_uid=order.uid, state="Finished", steps=steps)
+    stage.tell(Ordered(name="reclaim", status=status))
+    assert low(stage, nodefs="4Gi").event_messages[0] == (
+        "nodefs.available: 3Gi came back (images 1Gi, logs 2Gi; nothing from cache),"
+        " which is enough"
+    )
+
+
 def test_inodes_that_came_back_are_told_as_inodes() -> None:
     stage = disk("nodefs.inodesFree<1k", kubelet=False, reclaim_steps=("buildCache",))
     (order,) = stage.observe(signals={"nodefs.inodesFree": "100"}).orders

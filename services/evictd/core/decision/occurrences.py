@@ -10,13 +10,12 @@ from msgspec import structs, to_builtins
 
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.plan import Plan
-from evictd.core.decision.reclaim import rehearsed_text, unit_of
+from evictd.core.decision.reclaim import freed_text, rehearsed_text
 from evictd.core.decision.shortage import hard
 from evictd.core.effects import Emit, Figures
 from evictd.core.events import emit
 from evictd.core.moments import Now
 from evictd.core.rules import Mode, Rules
-from evictd.core.signals.amounts import rounded_text
 from evictd.core.signals.names import resource_of
 from evictd.core.wording import below, name_text
 from evictd_schemas import (
@@ -78,8 +77,6 @@ def reclaim_finished(
     rules: Rules, signal: str, outcome: OrderStatus, *, enough: bool, now: Now
 ) -> Emit:
     """`ReclaimFinished`: what came back, and whether that was enough."""
-    unit = unit_of(signal)
-    freed = sum(unit(step) for step in outcome.steps)
     errors = [f"{step.step}: {step.error}" for step in outcome.steps if step.error]
     verdict = "which is enough" if enough else "which is not enough"
     failed = f" ({'; '.join(errors)})" if errors else ""
@@ -87,7 +84,7 @@ def reclaim_finished(
         rules,
         now,
         reason=EventReason.RECLAIM_FINISHED,
-        message=f"{signal}: {rounded_text(signal, freed)} came back, {verdict}{failed}",
+        message=f"{signal}: {freed_text(signal, outcome.steps)}, {verdict}{failed}",
         transition=outcome.order_uid,
         figures={
             "signal": signal,

@@ -69,6 +69,18 @@ def unit_of(signal: str) -> Callable[[StepOutcome], int]:
     return (lambda step: step.freed_inodes) if inodes else (lambda step: step.freed_bytes)
 
 
+def freed_text(signal: str, outcomes: Sequence[StepOutcome]) -> str:
+    """What came back in all, and from which of several steps."""
+    freed = unit_of(signal)
+    whole = rounded_text(signal, sum(freed(step) for step in outcomes))
+    gave = [f"{step.step} {rounded_text(signal, freed(step))}" for step in outcomes if freed(step)]
+    nothing = [step.step for step in outcomes if not freed(step)]
+    if not gave or len(outcomes) == 1:
+        return f"{whole} came back"
+    rest = f"; nothing from {' and '.join(nothing)}" if nothing else ""
+    return f"{whole} came back ({', '.join(gave)}{rest})"
+
+
 def rehearsed_text(outcomes: Sequence[StepOutcome]) -> str:
     """What the steps of a dry run would take, for people."""
     texts = [
