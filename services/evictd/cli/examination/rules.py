@@ -10,7 +10,6 @@ from evictd.cli.checkup.rules import RuleFacts
 from evictd.cli.examination.processes import Process
 from evictd.cli.figures import Figures, figures
 from evictd.cli.last_configuration import remembered
-from evictd.cli.proposal import awaits_candidates
 from evictd.core.errors import InputError
 from evictd.core.evaluation.judgement import judge_of, readings_of
 from evictd.core.rules import Rules
@@ -25,6 +24,8 @@ from evictd.shell.configuration import (
     rules_of,
 )
 
+ENGINES = frozenset({"docker", "podman"})
+"""Runtimes whose failure has lines of its own."""
 STALLS = "psi.memory.full.avg10"
 MIB = 1 << 20
 
@@ -75,10 +76,10 @@ class Amounts:
 
 
 def amounts(known: Known, node: str) -> Amounts:
-    """Look at this machine once and compare. Asks the engine only where acting depends on it."""
+    """Look at this machine once, with all that runs there, and compare."""
     loaded = known.loaded
     rules = rules_of(loaded.configuration, node)
-    here = figures(loaded.configuration, node, with_workloads=awaits_candidates(rules))
+    here = figures(loaded.configuration, node, with_workloads=True)
     warnings = (*loaded.warnings, *cautions_here(loaded, here.observation))
     facts = RuleFacts(
         source=known.source,
@@ -86,7 +87,7 @@ def amounts(known: Known, node: str) -> Amounts:
         warnings=tuple(map(str, warnings)),
         mode=rules.mode,
         lines=len([*lines_here(rules, here.observation)]),
-        failures=here.failures,
+        failures={name: why for name, why in here.failures.items() if name not in ENGINES},
     )
     return Amounts(facts=facts, ours=our_lines(rules, here))
 
