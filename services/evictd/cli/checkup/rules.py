@@ -57,6 +57,6 @@ def findings(facts: RuleFacts) -> Iterator[Finding]:
         yield problem(
             "sources",
             f"{source} cannot be read: {reason}",
-            means="its signals are missing and their lines never met, or its workloads are not seen",
+            means="its signals are missing and their lines never met, or its workloads not seen",
             remedy="see what is named under sources: in the configuration",
         )
