@@ -183,14 +183,16 @@ async def test_configuration_wins_over_labels_and_a_manager_over_both(
         ("tecnativa/docker-socket-proxy:0.3", "the socket proxy"),
         ("wollomatic/socket-proxy", "the socket proxy"),
         ("registry.local:5000/own/socket-proxy@sha256:0f", "the socket proxy"),
+        ("localhost/podman-pause:4.3.1-0", "its Podman pod"),
         ("shop/websocket-proxy:1", None),
         ("shop/socket-proxy-tests:1", None),
     ],
 )
-async def test_a_proxy_before_the_socket_is_known_by_its_image(
+async def test_a_proxy_before_the_socket_and_what_holds_a_pod_s_network_are_known_by_their_image(
     image: str, manager: str | None, double: EngineDouble, docker: DockerRuntime
 ) -> None:
-    """Nobody has to label it: without it nobody could be stopped, or started again."""
+    """Nobody has to label them: without the one nobody could be stopped, or started again, without
+    the other all containers of a Podman pod are cut off."""
     double.inspections[double.add("1", "door")]["Config"]["Image"] = image
     (door,) = (await docker.list()).workloads
     assert (door.pod.managed_by, door.pod.protected) == (manager, manager is not None)

@@ -58,7 +58,7 @@ def place(profile: Profile, resource: Resource, parts: Collection[DiskPart], pod
     """One pod's figures for a shortage of this resource."""
     match resource:
         case Resource.MEMORY:
-            return _memory_place(pod)
+            return _memory_place(pod, absent_is_zero=not profile.priority_first)
         case Resource.PIDS:
             count = None if pod.stats is None else usage.process_count(pod.stats)
             return Place(pod=pod, priority=priority(pod), usage=count, freed=count)
@@ -68,9 +68,10 @@ def place(profile: Profile, resource: Resource, parts: Collection[DiskPart], pod
             return _inode_place(pod, parts, minus_bytes=profile.inodes_minus_bytes)
 
 
-def _memory_place(pod: Pod) -> Place:
+def _memory_place(pod: Pod, *, absent_is_zero: bool) -> Place:
+    """Statistics that say nothing of memory are zero bytes to the kubelet, and none to a host."""
     request = effective_request(pod, MEMORY)
-    if pod.stats is None:
+    if pod.stats is None or (pod.stats.memory is None and not absent_is_zero):
         return Place(pod=pod, priority=priority(pod), request=request)
     used = usage.memory_bytes(pod.stats)
     return Place(

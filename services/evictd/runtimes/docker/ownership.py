@@ -28,6 +28,8 @@ MANAGERS: tuple[tuple[str, str], ...] = (
 """Labels by which managers mark what is theirs: they would start it again, or lose count."""
 PROXY_IMAGES = re.compile(r"(^|/)(docker-)?socket-proxy([:@]|$)")
 """Images of proxies before the engine's socket; without it nobody can be stopped any more."""
+INFRA_IMAGES = re.compile(r"(^|/)podman-pause([:@]|$)")
+"""Images of what holds the network of one of Podman's pods; all others in it need it."""
 OWN_ROLES = {"broker": "evictd's broker", "proxy": "the socket proxy", "evictd": "evictd"}
 """Values of the label `evictd.role`."""
 FULL_ID = re.compile(r"[0-9a-f]{64}")
@@ -55,6 +57,8 @@ def manager(container: Inspected, name: Name, role: str | None, parts: Parts) ->
         return part
     if PROXY_IMAGES.search(container.config.image):
         return OWN_ROLES["proxy"]
+    if INFRA_IMAGES.search(container.config.image):
+        return "its Podman pod"
     return next((who for label, who in MANAGERS if label in container.labels), None)
 
 
