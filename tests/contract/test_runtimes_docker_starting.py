@@ -141,6 +141,20 @@ async def test_who_shares_its_network_is_restarted_after_it_came_back(
     assert len(done) == 5
 
 
+async def test_an_engine_whose_list_has_no_networks_is_asked_for_each(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """Podman's."""
+    vpn = double.add("1", "vpn")
+    double.inspections[vpn]["State"] = dict(EXITED)
+    for number, mode in (("2", f"container:{vpn}"), ("3", "bridge")):
+        container = double.add(number, f"c{number}")
+        double.inspections[container]["HostConfig"] = {"NetworkMode": mode}
+    assert (await docker.start("_", "vpn", vpn)).why == (
+        "_/c2, which shares its network, was restarted"
+    )
+
+
 async def test_one_that_cannot_be_restarted_does_not_undo_the_start(
     double: EngineDouble, docker: DockerRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,6 +83,7 @@ class HostSettings(Struct, frozen=True, kw_only=True, rename="pascal"):
     memory_reservation: int | None = None
     nano_cpus: int | None = None
     cgroup_parent: str | None = None
+    network_mode: str = ""
     log_config: LogSettings | None = None
 
 
@@ -155,6 +156,13 @@ class Inspected(Struct, frozen=True, kw_only=True, rename="pascal"):
         """Its labels, those inherited from the image included."""
         return self.config.labels or {}
 
+    def lends_network(self, network_mode: str) -> bool:
+        """Whether one of that mode has no network of its own but this one's, by id or by name."""
+        kind, _, other = network_mode.partition(":")
+        own_name = self.name.strip("/")
+        meant = self.id.startswith(other) or other.strip("/") == own_name
+        return kind == "container" and bool(other) and meant
+
     @property
     def volumes(self) -> tuple[Mount, ...]:
         """What it has mounted of the engine's own."""
@@ -186,16 +194,6 @@ class Summary(Struct, frozen=True, kw_only=True, rename="pascal"):
     def is_troubled(self) -> bool:
         """Whether its line for people says so: of old engines that is the only word on it."""
         return any(mark in self.status for mark in TROUBLES)
-
-    def shares_network_of(self, container: Inspected) -> bool:
-        """Whether it has no network of its own but that one's, named by id or by name."""
-        kind, _, other = (self.host_config or NetworkSettings()).network_mode.partition(":")
-        own_name = container.name.strip("/")
-        return (
-            kind == "container"
-            and bool(other)
-            and (container.id.startswith(other) or other.strip("/") == own_name)
-        )
 
 
 class ImageSettings(Struct, frozen=True, kw_only=True, rename="pascal"):

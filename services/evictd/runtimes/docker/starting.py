@@ -84,7 +84,10 @@ class Starting:
         except PeerError as error:
             return f"who shares its network is not known: {error}"
         names = naming.names(everyone)
-        sharers = [item for item in everyone if _in_network(item, container)]
+        running = [item for item in everyone if item.state in ("running", "restarting")]
+        sharers = [
+            item for item in running if container.lends_network(await self._network_mode(item))
+        ]
         told: list[str] = []
 
         async def restart(sharer: Summary) -> None:
@@ -95,6 +98,16 @@ class Starting:
                 tasks.start_soon(restart, sharer)
         told += [f"{_text(names[item.id])} was not restarted" for item in sharers[SHARERS_MAX:]]
         return "; ".join(sorted(told))
+
+    async def _network_mode(self, item: Summary) -> str:
+        """As the list has it, which Podman's has not."""
+        if item.host_config is not None:
+            return item.host_config.network_mode
+        try:
+            found = await self._engine.inspect(item.id)
+        except PeerError:
+            return ""
+        return "" if found is None else found.host_config.network_mode
 
     async def _restarted(self, name: Name, container_id: str) -> str:
         """What became of one that shares the network."""
@@ -131,10 +144,6 @@ def _succeeds(container: Inspected) -> bool:
     labels = container.labels
     made = all(label in labels for label in (naming.PROJECT, naming.SERVICE, CONFIGURATION))
     return made and not naming.one_off(labels) and container.state.has_never_run
-
-
-def _in_network(item: Summary, container: Inspected) -> bool:
-    return item.state in ("running", "restarting") and item.shares_network_of(container)
 
 
 def _text(name: Name) -> str:
