@@ -177,6 +177,14 @@ async def test_a_long_log_of_a_running_container_is_emptied_in_place(
     assert [sizes[name].st_size for name in drivers] == [0, 100, 20_000]
 
 
+async def test_in_a_container_that_does_not_see_the_engines_folder_it_is_said(
+    store: Store, docker: DockerRuntime
+) -> None:
+    store.information["DockerRootDir"] = "/nowhere/docker"
+    outcome = await take(docker, "truncateLogs")
+    assert outcome.error == "the engine's folder /nowhere/docker is not to be seen from here"
+
+
 def test_an_emptied_log_goes_on_at_its_new_end(logs: dict[str, Path], tmp_path: Path) -> None:
     """The engine holds it open, and appends."""
     with logs["chatty"].open("ab") as engine_handle:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import PurePosixPath
 
+from evictd.core.errors import PeerError
 from evictd.runtimes.docker import naming
 from evictd.runtimes.docker.engine import Engine
 from evictd.runtimes.docker.inspection import Inspected
@@ -35,9 +36,11 @@ class LongLogs:
         self._run_blocking = run_blocking
 
     async def offered(self, stopped: Collection[str] | None) -> Sequence[Piece]:
-        """The longest first."""
+        """The longest first. Raises `PeerError` too where the engine's folder is not seen."""
         del stopped
         root = (await self._engine.information()).docker_root_dir
+        if not await self._run_blocking(partial(os.path.isdir, root)):
+            raise PeerError(f"the engine's folder {root} is not to be seen from here")
         summaries = await self._engine.containers()
         names = naming.names(summaries)
         found: list[Piece] = []
