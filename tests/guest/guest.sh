@@ -18,7 +18,8 @@ TRUSTED=/etc/ssl/certs/ca-certificates.crt
 # The newest Debian that is stable: a kernel and a systemd of its own, another Python than bookworm's.
 RELEASE=trixie
 KERNEL=linux-image-cloud-amd64
-INCLUDED=python3,python3-pip,ca-certificates,mosquitto,mosquitto-clients,systemd-sysv,dbus,iproute2,procps,kmod,e2fsprogs,xz-utils,docker.io
+INCLUDED=python3,python3-pip,ca-certificates,mosquitto,mosquitto-clients,docker.io,docker-cli
+INCLUDED+=,systemd-sysv,dbus,iproute2,procps,kmod,e2fsprogs
 # What the kernel needs to see a virtio disk; it has everything else built in or finds it on that disk.
 DISK_MODULES=(virtio/virtio_ring virtio/virtio virtio/virtio_pci_legacy_dev virtio/virtio_pci_modern_dev
   virtio/virtio_pci block/virtio_blk)
@@ -39,6 +40,11 @@ alone() {
   flock 9
 }
 
+refuse() { # WHY
+  echo "guest.sh: $1" >&2
+  exit 1
+}
+
 packages() {
   local missing=()
   alone
@@ -46,6 +52,7 @@ packages() {
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
   done
   if ((${#missing[@]})); then
+    [ "$(id -u)" = 0 ] || refuse "missing, and only root can install: ${missing[*]}"
     apt_get update
     RUNLEVEL=1 apt_get install -y --no-install-recommends "${missing[@]}" >"$CACHE/apt.log"
   fi
@@ -72,6 +79,8 @@ image() {
   key=$( (python_packages && cat "$PROJECT/constraints.txt" "$0" "$HERE"/inside/*) | sha256sum | cut -c 1-16)
   folder=$CACHE/$key
   if [ ! -d "$folder" ]; then
+    [ "$(id -u)" = 0 ] || refuse "the image can only be made by root"
+    [ "$(uname -m)" = x86_64 ] || refuse "the image can only be made on x86-64"
     rm -rf "$CACHE"/*.partial
     # A shell of its own, since in a condition this one would go on after an error.
     "$0" make "$folder.partial" >"$CACHE/image.log" 2>&1 || { tail -n 40 "$CACHE/image.log" >&2; exit 1; }
@@ -119,7 +128,8 @@ depmod "\$(ls /lib/modules)"
 export PIP_CERT=$TRUSTED ${index:+PIP_INDEX_URL=$index}
 python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --break-system-packages \
   --no-cache-dir --ignore-installed --constraint constraints.txt --requirement python.txt
-systemctl disable docker.service docker.socket containerd.service mosquitto.service systemd-timesyncd.service || true
+systemctl disable --quiet docker.service docker.socket containerd.service mosquitto.service
+systemctl mask --quiet serial-getty@ttyS0.service getty@tty1.service
 PROGRAM
   # A network index may be signed by an authority that only this machine knows: hand its bundle over.
   mmdebstrap --quiet --variant=minbase --mode=root --format=directory --include="$INCLUDED" \

@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import sys
 import tarfile
+import time
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -36,6 +37,7 @@ TAKEN = (
 PREPARATION_SECONDS = 900  # packages from a slow mirror
 COLLECTION_SECONDS = 120
 END_SECONDS = 20
+KERNEL_WORDS = "console=ttyS0 quiet psi=1 panic=-1 mitigations=off systemd.show_status=no"
 CONSOLE_LINES = 60
 PATIENCE = 4
 """A guest needs about five times as long as its host, so that deadlines of stories are longer."""
@@ -108,41 +110,56 @@ def collected(boot: Boot) -> list[str]:
     return [line for line in finished.stdout.splitlines() if "::" in line]
 
 
-def start(boot: Boot, folder: Path) -> Told:
-    """Boot, let the stories run, wait for the end. `folder` keeps job, console and news."""
-    parts, job, console = image(), folder / "job.tar", folder / "console"
-    news = folder / "news"
-    _write_job(boot, job)
-    command = [
-        *("setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64"),  # it never outlives the tests
-        *("-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(boot.memory_mib)),
-        *("-nodefaults", "-no-reboot", "-display", "none"),
-        *("-serial", f"file:{console}", "-serial", f"file:{news}"),
-        *("-kernel", str(parts / "kernel"), "-initrd", str(parts / "initrd")),
-        *("-drive", _disk(parts / "root.ext4", "snapshot=on,cache=unsafe")),
-        *("-drive", _disk(job, "readonly=on")),
-        *("-append", f"console=ttyS0 quiet psi=1 panic=-1 mitigations=off guest.init={boot.init}"),
-    ]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    try:
-        _, complaint = process.communicate(timeout=boot.seconds_max)
-    except subprocess.TimeoutExpired:
-        complaint = f"the guest did not end within {boot.seconds_max} s"
-    finally:
-        process.kill()
-        process.wait(END_SECONDS)
-    said = console.read_text(errors="replace") if console.exists() else ""
-    return Told(console=f"{said}\n{complaint}", stories=_heard(news))
+class Guest:
+    """A boot that runs from now on. `folder` keeps its job, its console and its news."""
+
+    def __init__(self, boot: Boot, folder: Path) -> None:
+        self._boot = boot
+        self._console, self._news = folder / "console", folder / "news"
+        self._complaint = folder / "complaint"
+        parts, job = image(), folder / "job.tar"
+        _write_job(boot, job)
+        command = [
+            *("setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64"),  # never outlives the tests
+            *("-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(boot.memory_mib)),
+            *("-nodefaults", "-no-reboot", "-display", "none"),
+            *("-serial", f"file:{self._console}", "-serial", f"file:{self._news}"),
+            *("-kernel", str(parts / "kernel"), "-initrd", str(parts / "initrd")),
+            *("-drive", _disk(parts / "root.ext4", "snapshot=on,cache=unsafe")),
+            *("-drive", _disk(job, "readonly=on")),
+            *("-append", f"{KERNEL_WORDS} guest.init={boot.init}"),
+        ]
+        self._deadline_seconds = time.monotonic() + boot.seconds_max
+        with self._complaint.open("wb") as said:
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=said)
+
+    def told(self) -> Told:
+        """Wait until it is over, by itself or because its time is."""
+        try:
+            self._process.wait(max(0.0, self._deadline_seconds - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self.end()
+        console = "\n".join(_text(file) for file in (self._console, self._complaint))
+        return Told(console=console, stories=_heard(_text(self._news)))
+
+    def end(self) -> None:
+        """At once, if it still runs."""
+        self._process.kill()
+        self._process.wait(END_SECONDS)
 
 
 def _disk(file: Path, options: str) -> str:
     return f"file={file},if=virtio,format=raw,{options}"
 
 
-def _heard(news: Path) -> dict[str, Story]:
+def _text(file: Path) -> str:
+    return file.read_text(errors="replace") if file.exists() else ""
+
+
+def _heard(news: str) -> dict[str, Story]:
     """A last line that was cut short is no news."""
     stories: dict[str, Story] = {}
-    for line in news.read_text(errors="replace").splitlines() if news.exists() else ():
+    for line in news.splitlines():
         try:
             told: dict[str, Any] = json.loads(line)
         except ValueError:

@@ -31,7 +31,7 @@ BELOW_MIB = 80
 OTHERS_MIB = {"critical": 300, "modest": 60}
 PIDS_MAX = 60
 PIDS_LINE = 20
-PIDS_TAKEN = {"many": 30, "critical": 15, "few": 3}
+PIDS_TAKEN = {"many": 30, "critical": 11, "few": 3}
 SPAWN = """
 import signal, subprocess, sys, threading
 wanted = int(sys.argv[1])
