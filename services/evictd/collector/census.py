@@ -26,12 +26,15 @@ interest."""
 
 
 class Census:
-    """The rounds. `interval_seconds`: that of the looks, the shortest time between two rounds."""
+    """The rounds. `interval_seconds`: that of the looks, where nothing makes them more frequent.
+
+    Half of it is the shortest time between two rounds, since looks do not come to the millisecond.
+    """
 
     def __init__(
         self, interval_seconds: float, seconds: Callable[[], float] = time.monotonic
     ) -> None:
-        self._interval_seconds = interval_seconds
+        self._pause_seconds = interval_seconds / 2
         self._seconds = seconds
         self._counts: dict[str, Occupied] = {}
         self._is_whole = True
@@ -46,7 +49,7 @@ class Census:
         if begun is not None:
             since = now_seconds - begun
             urged = not self._is_whole or self._shrunk(systems)
-            pause = self._interval_seconds if urged else CENSUS_SECONDS
+            pause = self._pause_seconds if urged else CENSUS_SECONDS
             if since < max(pause, took_seconds / CORE_SHARE):
                 return False
         self._begun_seconds = now_seconds
