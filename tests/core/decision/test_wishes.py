@@ -8,7 +8,7 @@ from tests.core.decision.stage import START, Turn, uid_of
 from tests.core.decision.test_reclaiming import limited
 
 from evictd.core.decision import Gone
-from evictd_schemas import WishAnswer
+from evictd_schemas import Order, WishAnswer
 
 FORGET = "evictd/v1/edge/orders/forget"
 
@@ -277,6 +277,14 @@ def test_several_are_forgotten_one_after_the_other() -> None:
         assert number in (0, 1)
     assert forgets(stage.lifted("web")) == ["batch"]
     assert stage.lifted("batch").retracted == [FORGET]
+
+
+def test_an_order_to_forget_of_an_earlier_life_is_taken_off_the_bus() -> None:
+    stage = household()
+    assert stage.status(Order(uid="old", kind="Forget"), "Finished", "forget").retracted == [FORGET]
+    stage.fell("web")
+    (order,) = stage.wish("Forget", "shop/web").orders
+    assert stage.status(order, "Finished", "forget").effects == ()
 
 
 def test_a_node_that_is_forgotten_leaves_no_order_to_forget() -> None:

@@ -271,8 +271,8 @@ def _not_cleared(
 
 def _ordered(rules: Rules, plan: Plan, given: Ordered, now: Now) -> Step:
     """What the responder says of an order of ours."""
-    if given.name == forgetting.ORDER_NAME:
-        return plan, ()  # the record tells, once it is gone
+    if given.name == forgetting.ORDER_NAME:  # the record tells, once it is gone
+        return plan, forgetting.stale(rules, plan.returns, given.status)
     if given.name == restore.ORDER_NAME:
         return _with_returns(plan, restore.answered(rules, plan.returns, given.status, now))
     return _reclaimed(rules, plan, given.status, now)

@@ -13,7 +13,7 @@ from evictd.core.decision.returns import Returns
 from evictd.core.effects import BusEffect, Publish, Retract
 from evictd.core.orders import OrderKind
 from evictd.core.rules import Rules
-from evictd_schemas import Order, PodReference, topics
+from evictd_schemas import Order, OrderStatus, PodReference, topics
 
 ORDER_NAME = "forget"
 """One record at a time; the next order replaces it."""
@@ -44,6 +44,13 @@ def forgotten(rules: Rules, returns: Returns, names: Collection[str]) -> Step:
 def retraction(rules: Rules, returns: Returns) -> tuple[Retract, ...]:
     """Our order, if one stands."""
     return () if returns.forgetting is None else (Retract(topic=_topic(rules)),)
+
+
+def stale(rules: Rules, returns: Returns, status: OrderStatus | None) -> tuple[Retract, ...]:
+    """The answer to an order of an earlier life of ours takes that order off the bus."""
+    if status is None or returns.forgetting is not None:
+        return ()
+    return (Retract(topic=_topic(rules)),)
 
 
 def _marked(returns: Returns, names: Collection[str]) -> Returns:

@@ -134,11 +134,13 @@ def _answer(
 
 def _down(plan: Plan, wish: Wish) -> dict[str, Absent]:
     """Of those meant who are down; a record that was taken away is no longer one to forget."""
-    return {
-        name: absent
-        for name, absent in plan.returns.absent.items()
-        if wish.target in (None, name) and not (absent.lifted and wish.verb == Verb.FORGET)
-    }
+    absent = plan.returns.absent
+    if wish.target is None:
+        return absent
+    found = absent.get(wish.target)
+    if found is None or (found.lifted and wish.verb == Verb.FORGET):
+        return {}
+    return {wish.target: found}
 
 
 def hold_text(wish: Wish) -> str:
