@@ -16,6 +16,10 @@ from evictd.core.duty import (
     Given,
     Listed,
     Phase,
+    Start,
+    StartEnded,
+    StartOutcome,
+    StartResult,
     StopEnded,
     StopOutcome,
     StopResult,
@@ -33,13 +37,20 @@ givens = st.one_of(
                 eviction,
                 state=st.sampled_from(["Active", "Inactive", "Canceled", "Interrupted"]),
                 grace=st.sampled_from([None, 0, 10, 600]),
+                kind=st.sampled_from(["Soft", "Hard"]),
                 dry_run=st.booleans(),
             ),
         ),
     ),
     st.sampled_from([Listed(uid=UID, pod=POD), Listed(uid=UID, pod=None), Tick()]),
     st.sampled_from([Listed(uid=UID, pod=structs.replace(POD, protected=True))]),
+    st.sampled_from(["restart", "webhook"]).map(
+        lambda way: Listed(uid=UID, pod=structs.replace(POD, action=way))
+    ),
     outcomes.map(lambda outcome: StopEnded(uid=UID, outcome=outcome)),
+    st.sampled_from(list(StartResult)).map(
+        lambda result: StartEnded(uid=UID, outcome=StartOutcome(result=result, why="x"))
+    ),
 )
 
 
@@ -60,5 +71,15 @@ def test_whatever_comes_in_whatever_order(mode: Mode, story: list[tuple[Given, f
             assert not responder.duty.pod.protected
             assert responder.duty.report is not None
             assert responder.duty.report.point_of_no_return
+            if responder.duty.pod.action == "webhook" and before.phase is not Phase.STOPPING:
+                assert responder.duty.eviction is not None
+                assert responder.duty.eviction.status.type == "Hard"
+        if only(effects, Start):
+            assert mode is Mode.ACT
+            assert responder.duty.phase is Phase.STARTING
+            assert responder.duty.pod is not None
+            assert responder.duty.pod.action == "restart"
+            assert responder.duty.report is not None
+            assert responder.duty.report.target_gone
         if before.phase is Phase.DONE and not isinstance(given, Assigned):
             assert responder.duty.phase is Phase.DONE
