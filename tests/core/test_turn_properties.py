@@ -9,18 +9,20 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from evictd.core.duty.state import Assigned
 from evictd.core.effects import Publish, Retract, Tick, WakeAt
 from evictd.core.moments import Now
-from evictd.core.turn import (
+from evictd.core.turn import take_turn
+from evictd.core.turn_state import (
     Begin,
     Committing,
     Confirm,
     End,
+    Ending,
     Given,
     Left,
     Progressed,
     Recalled,
     Turn,
     TurnRules,
-    take_turn,
+    Undo,
 )
 from evictd_schemas import (
     Eviction,
@@ -59,6 +61,8 @@ class Play(RuleBasedStateMachine):
         self.confirmed: set[str] = set()
         self.completions: dict[str, int] = {}
         self.returned: set[str] = set()
+        self.owed: set[str] = set()
+        self.undoing = False
 
     def step(self, given: Given | Tick) -> None:
         rules = TurnRules(node="edge-7", name=NAME, in_contact=self.contact)
@@ -74,9 +78,17 @@ class Play(RuleBasedStateMachine):
                 assert self.contact
                 assert eviction.metadata.uid not in self.returned, "never after its completion"
                 self.running[eviction.metadata.uid] = True
-            case End(uid=uid):
+                self.owed.add(eviction.metadata.uid)
+            case Undo(eviction=eviction):
+                assert not self.running, "nothing is undone while work goes on"
+                assert self.state_as_seen(eviction.metadata.uid) == "Canceled"
+                assert eviction.metadata.uid in self.owed, "nothing is undone twice"
+                self.running[eviction.metadata.uid] = False
+                self.undoing = True
+            case End(uid=uid, ending=ending):
                 assert uid not in self.confirmed, "nothing ends what cannot be taken back"
                 self.running[uid] = False
+                self.undoing = ending is Ending.CANCELED
             case Confirm(uid=uid):
                 self.confirmed.add(uid)
             case Publish(message=message):
@@ -95,10 +107,13 @@ class Play(RuleBasedStateMachine):
         self.kept = report
 
     def active_as_seen(self, uid: str) -> bool:
+        return self.state_as_seen(uid) == "Active"
+
+    def state_as_seen(self, uid: str) -> str | None:
         seen = self.seen
         if seen is None or seen.metadata.uid != uid:
-            return False
-        return seen.status.target_responders[0].state == "Active"
+            return None
+        return seen.status.target_responders[0].state
 
     def write(self, state: str, **entry: Any) -> None:
         """The controller's next word about the Eviction."""
@@ -195,6 +210,9 @@ class Play(RuleBasedStateMachine):
         self.confirmed.discard(uid)
         if going:
             self.returned.add(uid)
+        if going or self.undoing:
+            self.owed.discard(uid)
+        self.undoing = False
         self.step(Left(uid=uid, message="done"))
 
     @rule()
@@ -202,6 +220,7 @@ class Play(RuleBasedStateMachine):
         """The work of the old one ends with it; a report that was kept comes with the list."""
         self.running.clear()
         self.confirmed.clear()
+        self.undoing = False
         said = self.kept.eviction_uid if self.kept and self.kept.completion_time else None
         self.returned &= {said}
         self.turn, self.contact = Turn(), False
@@ -217,6 +236,19 @@ class Play(RuleBasedStateMachine):
         for uid, going in self.running.items():
             allowed = self.contact and self.active_as_seen(uid)
             assert not going or allowed or uid in self.confirmed
+
+    @invariant()
+    def what_was_begun_and_is_canceled_is_undone(self) -> None:
+        """By whichever life of the responder: its report tells the next one."""
+        for uid in self.owed - set(self.running):
+            canceled = self.contact and self.state_as_seen(uid) == "Canceled"
+            assert not canceled or self.recorded(uid)
+
+    def recorded(self, uid: str) -> bool:
+        """Whether the controller has recorded that it cannot be taken back."""
+        seen = self.seen
+        assert seen is not None
+        return seen.metadata.uid == uid and seen.status.responders[0].point_of_no_return
 
     @invariant()
     def completion_is_reported_at_most_once(self) -> None:

@@ -6,19 +6,33 @@ once. What the work itself does is its author's business. [contract 3, Report]
 [eviction-request-api 8]
 """
 
-from datetime import datetime
-from enum import StrEnum
 from typing import TypeAlias, assert_never
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from evictd.core.admission.entries import MESSAGE_LENGTH_MAX
 from evictd.core.duty.state import Assigned
-from evictd.core.effects import BusEffect, Publish, Retract, Tick, WakeAt
+from evictd.core.effects import Publish, Retract, Tick, WakeAt
 from evictd.core.moments import Now, whole_second
 from evictd.core.protocol.chain import entry_of
 from evictd.core.protocol.naming import report_topic
 from evictd.core.protocol.vocabulary import State
+from evictd.core.turn_state import (
+    Begin,
+    Committing,
+    Confirm,
+    Effect,
+    End,
+    Ending,
+    Given,
+    Left,
+    Phase,
+    Progressed,
+    Recalled,
+    Turn,
+    TurnRules,
+    Undo,
+)
 from evictd_schemas import Eviction, Report, ResponderStatus
 
 FORGET_SECONDS = 60.0
@@ -30,110 +44,6 @@ BEGUN = "begun"
 UNWILLING = "nothing was done: this responder has no dry run"
 
 
-class Ending(StrEnum):
-    """Why work is ended before it is done."""
-
-    CANCELED = "canceled"
-    """Nobody wants the workload to leave any more: stop, and undo what was done."""
-    INTERRUPTED = "interrupted"
-    """The turn is over: stop everything, somebody else may be at work."""
-    GONE = "gone"
-    """The Eviction is no longer there."""
-    OUT_OF_CONTACT = "out of contact"
-    """The broker has not been heard for so long that the turn may be over without our knowing."""
-    STOPPING = "stopping"
-    """This process ends; the next one is given the work again."""
-
-
-class Phase(StrEnum):
-    """Where the work on one Eviction stands."""
-
-    IDLE = "idle"
-    WORKING = "working"
-    LEAVING = "leaving"
-    """Ended by us, and not yet back."""
-    DONE = "done"
-    """Completion is reported; the work never runs again for this Eviction."""
-
-
-class TurnRules(Struct, frozen=True, kw_only=True):
-    """Who the responder is, and whether it hears the bus now.
-
-    `pause_seconds`: signs of life are reported no oftener.
-    """
-
-    node: str
-    name: str
-    supports_dry_run: bool = False
-    pause_seconds: float = 20.0
-    in_contact: bool = True
-
-
-class Turn(Struct, frozen=True, kw_only=True):
-    """The state of one key, `namespace/name` of an Eviction. Boot times are the responder's own.
-
-    `report` is ours for this Eviction, the part that is `unsaid` included; `following` another
-    Eviction of the same name, which waits until the work on this one has ended.
-    """
-
-    eviction: Eviction | None = None
-    phase: Phase = Phase.IDLE
-    report: Report | None = None
-    unsaid: bool = False
-    said_boot_seconds: float = 0.0
-    gone_boot_seconds: float | None = None
-    following: Eviction | None = None
-
-
-class Recalled(Struct, frozen=True, kw_only=True, tag=True):
-    """What an earlier life of this responder had reported under this name."""
-
-    report: Report
-
-
-class Progressed(Struct, frozen=True, kw_only=True, tag=True):
-    """The work got on. `uid` is the Eviction's."""
-
-    uid: str
-    message: str
-    expected_completion_time: datetime | None = None
-
-
-class Committing(Struct, frozen=True, kw_only=True, tag=True):
-    """From here on the work cannot be taken back, if the controller agrees."""
-
-    uid: str
-
-
-class Left(Struct, frozen=True, kw_only=True, tag=True):
-    """The work is over. `message` None: what it said last stands."""
-
-    uid: str
-    message: str | None = None
-
-
-class Begin(Struct, frozen=True, kw_only=True, tag=True):
-    """Start the work; its end comes back as `Left`. `resumed`: an earlier attempt was cut short."""
-
-    eviction: Eviction
-    resumed: bool
-
-
-class Confirm(Struct, frozen=True, kw_only=True, tag=True):
-    """The controller has recorded the point of no return: nothing ends the work any more."""
-
-    uid: str
-
-
-class End(Struct, frozen=True, kw_only=True, tag=True):
-    """Cancel the work."""
-
-    uid: str
-    ending: Ending
-
-
-Given: TypeAlias = Assigned | Recalled | Progressed | Committing | Left
-Effect: TypeAlias = BusEffect | Begin | Confirm | End
 Step: TypeAlias = tuple[Turn, tuple[Effect, ...]]
 
 
@@ -280,10 +190,27 @@ def _worked(rules: TurnRules, turn: Turn, now: Now) -> Step:
         ending = _ending(rules, turn)
         if ending is None:
             return turn, ()
-        return structs.replace(turn, phase=Phase.LEAVING), (End(uid=uid, ending=ending),)
-    if turn.phase is Phase.IDLE and rules.in_contact and active(rules, turn):
-        return _begun(rules, turn, turn.eviction, now)
+        left = structs.replace(turn, phase=Phase.LEAVING, undone=ending is Ending.CANCELED)
+        return left, (End(uid=uid, ending=ending),)
+    if turn.phase is Phase.IDLE and rules.in_contact:
+        if active(rules, turn):
+            return _begun(rules, turn, turn.eviction, now)
+        return _taken_back(rules, turn, turn.eviction)
     return turn, ()
+
+
+def _taken_back(rules: TurnRules, turn: Turn, eviction: Eviction) -> Step:
+    """Whoever was told to begin is told that it may stay, also by a later life of ours.
+
+    A report that is left says that this is owed: it goes once that is done.
+    """
+    if turn.report is None or turn.gone_boot_seconds is not None:
+        return turn, ()
+    if turn.undone:
+        return structs.replace(turn, report=None), (Retract(topic=_topic(rules, turn)),)
+    if _state(rules, turn) != State.CANCELED or _committed(rules, turn):
+        return turn, ()
+    return structs.replace(turn, phase=Phase.LEAVING, undone=True), (Undo(eviction=eviction),)
 
 
 def _begun(rules: TurnRules, turn: Turn, eviction: Eviction, now: Now) -> Step:

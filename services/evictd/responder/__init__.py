@@ -14,7 +14,7 @@ Importing this package loads no runtime, no worker and no MQTT: that comes with 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evictd.core.turn import Ending
+from evictd.core.turn_state import Ending
 from evictd.responder.author import Expected, Respond, Responder, Work
 
 if TYPE_CHECKING:

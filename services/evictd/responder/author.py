@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from evictd.core.admission.messages import registration_problems
 from evictd.core.errors import InputError
-from evictd.core.turn import Ending
+from evictd.core.turn_state import Ending
 from evictd.shell.bus.foreign import Foreign, Heard, filter_problem
 from evictd_schemas import Eviction, LabelSelector, PodReference, Reason, Registration
 

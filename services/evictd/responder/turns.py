@@ -19,7 +19,8 @@ from anyio.abc import TaskGroup, TaskStatus
 from evictd.core.admission.entries import EXPECTED_MAX
 from evictd.core.duty.state import Assigned
 from evictd.core.effects import Tick
-from evictd.core.turn import (
+from evictd.core.turn import take_turn
+from evictd.core.turn_state import (
     Begin,
     Committing,
     Confirm,
@@ -32,7 +33,7 @@ from evictd.core.turn import (
     Recalled,
     Turn,
     TurnRules,
-    take_turn,
+    Undo,
 )
 from evictd.responder.author import Expected, Responder, Work
 from evictd.shell.bus import Bus, Delivery, Listing
@@ -220,6 +221,8 @@ class Turns:
         match effect:
             case Begin(eviction=eviction, resumed=resumed):
                 self._begin(key, eviction, resumed=resumed)
+            case Undo(eviction=eviction):
+                self._begin(key, eviction, resumed=True, ending=Ending.CANCELED)
             case Confirm(uid=uid):
                 if uid in self._jobs:  # it may have ended by itself in this moment
                     self._jobs[uid].committed.set()
@@ -229,7 +232,10 @@ class Turns:
             case _:
                 await self._publisher.perform(key, effect)
 
-    def _begin(self, key: str, eviction: Eviction, *, resumed: bool) -> None:
+    def _begin(
+        self, key: str, eviction: Eviction, *, resumed: bool, ending: Ending | None = None
+    ) -> None:
+        """`ending`: that of an attempt of which only the end is left to be carried out."""
         uid = eviction.metadata.uid
         work = Work(
             self._node,
@@ -239,6 +245,7 @@ class Turns:
             commit=partial(self._commit, key, uid),
             foreign=self._foreign,
         )
+        work.ending = ending
         self._jobs[uid] = _Job(work)
         assert self._tasks is not None  # noqa: S101 - steps are taken only while it runs
         self._tasks.start_soon(self._work, key, uid, self._jobs[uid])
@@ -283,7 +290,9 @@ class Turns:
     async def _carry_out(self, work: Work) -> str | None:
         """The author's part. What it raises is told and ends the turn as failed."""
         try:
-            return await self._guarded(self._responder.respond, work)
+            if work.ending is None:
+                return await self._guarded(self._responder.respond, work)
+            return None
         finally:
             if work.ending is Ending.CANCELED:
                 with anyio.CancelScope(shield=True):

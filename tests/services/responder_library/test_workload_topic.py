@@ -179,6 +179,24 @@ async def test_a_withdrawal_is_told_and_completes_nothing() -> None:
         assert workload.states == ["Active", "Canceled"]
 
 
+async def test_a_withdrawal_while_nobody_asks_is_told_afterwards_and_once() -> None:
+    async with staged(responder()) as stage:
+        workload = Workload(stage.bus)
+        await stage.evict("web")
+        await stage.die()
+        await stage.withdraw("web")
+        await stage.after(5)
+        assert workload.states == ["Active"]
+        for _ in range(3):
+            await stage.restart()
+            await stage.after(5)
+            assert [(item["state"], item["resumed"]) for item in workload.asked] == [
+                ("Active", False),
+                ("Canceled", True),
+            ]
+        assert stage.state("web") == "Canceled"
+
+
 async def test_what_cannot_wait_ends_the_turn_and_takes_nothing_back() -> None:
     async with staged(responder()) as stage:
         workload = Workload(stage.bus)
