@@ -2,7 +2,9 @@
 
 - `sources`: what is read of the machine, one file a source
 - `probe`: one source with its own deadline, duration and success
+- `listings`: what each runtime listed last
 - `told_usage`: what runtimes tell of workloads that cannot be measured here
+- `census`: when what workloads occupy on disk is counted again
 - `rhythm`: when to look again, as pure functions
 - `composition`: one look's figures as an Observation of bounded size
 - `kernel_kills`, `faults`: events about kills by the kernel and about failing sources

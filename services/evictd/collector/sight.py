@@ -4,7 +4,7 @@ A look never waits for a slow source: it takes the newest that each has said, te
 and says when the list of workloads is not whole.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +15,8 @@ from msgspec import Struct
 from evictd.collector import composition, faults
 from evictd.collector.census import Census
 from evictd.collector.composition import Look
-from evictd.collector.probe import DEADLINE_SECONDS, Probe
+from evictd.collector.listings import Listings
+from evictd.collector.probe import Probe
 from evictd.collector.sources import (
     filesystems,
     kills,
@@ -29,10 +30,9 @@ from evictd.collector.sources.filesystems import FileSystem
 from evictd.collector.sources.storage import Occupied
 from evictd.collector.sources.workloads import Measured
 from evictd.collector.told_usage import ToldUsage
-from evictd.core.errors import PeerError
 from evictd.core.moments import Now
 from evictd.core.signals import disks
-from evictd.runtimes import Listing, Runtime, Workload
+from evictd.runtimes import Runtime
 from evictd.runtimes.hierarchies import Hierarchies, locate
 from evictd.shell.blocking import RunBlocking
 from evictd.shell.clock import Clock
@@ -78,7 +78,6 @@ class Sight:
         self._run_blocking = run_blocking
         self._answered = answered
         self._proc = Path(sources.proc_path)
-        self._held: dict[str, tuple[Workload, ...]] = {}
         self._devices: dict[str, str] = {}
         self._places = disks.places(sources.file_systems)
         self._measured: tuple[Measured, ...] = ()
@@ -88,7 +87,7 @@ class Sight:
         self._kills: Probe[int | None] = self._probe(
             "kernel kills", lambda: kills.machine_count(self._proc)
         )
-        self._listings = {runtime.name: self._listing_probe(runtime) for runtime in runtimes}
+        self._listings = Listings(runtimes, clock, answered)
         self._storage: Probe[dict[str, Occupied]] = Probe(
             "workload storage",
             lambda: self._run_blocking(self._occupied),
@@ -120,8 +119,8 @@ class Sight:
     async def look(self, tasks: TaskGroup) -> Seen:
         """Read everything once, as far as it answers in time."""
         now = self._clock.now()
-        await self._read(tasks, [*self._machine_probes(), *self._listings.values()])
-        complete, problems = self._take_listings()
+        await self._read(tasks, [*self._machine_probes(), *self._listings.probes])
+        complete, problems = self._listings.take()
         before = self._lives()
         await self._read(tasks, [self._usage])
         self._take_usage()
@@ -209,18 +208,6 @@ class Sight:
         self._mounts.use()
         return filesystems.layout({**(self._mounts.value or {}), **self._devices})
 
-    def _take_listings(self) -> tuple[bool, tuple[str, ...]]:
-        """The newest list of each runtime, and whether all of them are whole and new."""
-        complete = True
-        problems: list[str] = []
-        for name, probe in self._listings.items():
-            fresh = probe.use()
-            if fresh and probe.value is not None:
-                self._held[name] = probe.value.workloads
-            complete = complete and fresh and probe.value is not None and probe.value.complete
-            problems += [] if probe.value is None else probe.value.problems
-        return complete, tuple(problems)
-
     async def _read_again(self, tasks: TaskGroup) -> None:
         """The gauges, because somebody has gone.
 
@@ -246,25 +233,23 @@ class Sight:
             place: probe.value for place, probe in self._systems.items() if probe.value is not None
         }
         took_seconds = self._storage.duration_seconds
-        is_idle = any(self._held.values()) and not self._storage.waiting_seconds
+        is_idle = bool(self._listings.workloads) and not self._storage.waiting_seconds
         if is_idle and self._census.due(now.boot_seconds, took_seconds, systems):
             self._storage.start(tasks)
         return self._storage.value or {}
 
     def _occupied(self) -> dict[str, Occupied]:
-        held = [workload for listed in self._held.values() for workload in listed]
-        return self._census.round(held, self._clock.now().utc)
+        return self._census.round(self._listings.workloads, self._clock.now().utc)
 
     def _measure(self) -> tuple[Measured, ...]:
         self._accounted = self.hierarchies().memory is not None
-        held = [workload for listed in self._held.values() for workload in listed]
-        return workloads.measure(held, self._proc)
+        return workloads.measure(self._listings.workloads, self._proc)
 
     def _machine_probes(self) -> list[Probe[Any]]:
         return [*self._gauges, *self._systems.values(), self._mounts, self._kills]
 
     def _probes(self) -> list[Probe[Any]]:
-        return [*self._machine_probes(), *self._listings.values(), self._usage, self._storage]
+        return [*self._machine_probes(), *self._listings.probes, self._usage, self._storage]
 
     def _failures(self) -> dict[str, str]:
         return {probe.name: probe.failure for probe in self._probes() if probe.failure is not None}
@@ -301,20 +286,6 @@ class Sight:
 
     def _mounted_devices(self) -> dict[str, str]:
         return filesystems.mounted_devices(self._places, self._proc)
-
-    def _listing_probe(self, runtime: Runtime) -> Probe[Listing]:
-        return Probe(runtime.name, _bounded(runtime), self._clock, self._answered)
-
-
-def _bounded(runtime: Runtime) -> Callable[[], Awaitable[Listing]]:
-    """A runtime's list, given up after the deadline; unlike a thread it can be cancelled."""
-
-    async def read() -> Listing:
-        with anyio.move_on_after(DEADLINE_SECONDS):
-            return await runtime.list()
-        raise PeerError(f"no answer within {DEADLINE_SECONDS:g} s")
-
-    return read
 
 
 def _nothing_waits(name: str) -> None:

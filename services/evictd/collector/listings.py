@@ -1,0 +1,60 @@
+"""What each runtime listed last, and whether that is whole and new.
+
+A runtime that is late or fails leaves what it listed before: known workloads are measured without
+it.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import anyio
+
+from evictd.collector.probe import DEADLINE_SECONDS, Probe
+from evictd.core.errors import PeerError
+from evictd.runtimes import Listing, Runtime, Workload
+from evictd.shell.clock import Clock
+
+
+class Listings:
+    """One probe for each runtime, so that a hung one hides no other."""
+
+    def __init__(
+        self, runtimes: Sequence[Runtime], clock: Clock, answered: Callable[[str], None]
+    ) -> None:
+        self._probes = {
+            runtime.name: Probe(runtime.name, _bounded(runtime), clock, answered)
+            for runtime in runtimes
+        }
+        self._held: dict[str, tuple[Workload, ...]] = {}
+
+    @property
+    def probes(self) -> tuple[Probe[Listing], ...]:
+        """To be started, waited for and told of."""
+        return tuple(self._probes.values())
+
+    @property
+    def workloads(self) -> tuple[Workload, ...]:
+        """Of all runtimes, as each listed them last."""
+        return tuple(workload for listed in self._held.values() for workload in listed)
+
+    def take(self) -> tuple[bool, tuple[str, ...]]:
+        """Use the newest list of each; whether all are whole and new, and what they tell."""
+        complete = True
+        problems: list[str] = []
+        for name, probe in self._probes.items():
+            fresh = probe.use()
+            if fresh and probe.value is not None:
+                self._held[name] = probe.value.workloads
+            complete = complete and fresh and probe.value is not None and probe.value.complete
+            problems += [] if probe.value is None else probe.value.problems
+        return complete, tuple(problems)
+
+
+def _bounded(runtime: Runtime) -> Callable[[], Awaitable[Listing]]:
+    """A runtime's list, given up after the deadline; unlike a thread it can be cancelled."""
+
+    async def read() -> Listing:
+        with anyio.move_on_after(DEADLINE_SECONDS):
+            return await runtime.list()
+        raise PeerError(f"no answer within {DEADLINE_SECONDS:g} s")
+
+    return read
