@@ -22,6 +22,7 @@ if (root := str(Path(__file__).parents[2])) not in sys.path:
 from tests.lab.conftest import CGROUPS, ENGINE_SCRIPT, make_engine
 from tests.lab.node import Node
 
+from evictd.core.orders import CHOSEN_RECLAIM_STEPS, HOST_RECLAIM_STEPS
 from evictd.runtimes.docker import DockerRuntime, Engine
 from evictd.runtimes.reclaims import Reclaims, UnusedImages
 
@@ -200,6 +201,7 @@ def test_what_is_switched_on_goes_before_anybody_is_stopped(machine: Machine) ->
     switched_on = {
         "evictionMinimumReclaim": {"nodefs.available": "40Mi"},
         "reclaim": {
+            "unusedImages": {"enabled": True},
             "deadContainers": {"enabled": True, "exitedFor": "0s"},
             "truncateLogs": {"enabled": True, "above": "1Mi"},
         },
@@ -210,6 +212,7 @@ def test_what_is_switched_on_goes_before_anybody_is_stopped(machine: Machine) ->
         node.until("it is reclaimed", lambda: node.hears.events("ReclaimFinished"), 30)
         (finished,) = node.hears.events("ReclaimFinished")
         taken = {step["step"]: step for step in finished["data"]["steps"]}
+        assert list(taken) == list(HOST_RECLAIM_STEPS + CHOSEN_RECLAIM_STEPS)
         assert taken["deadContainers"]["taken"] == ["_/dead"]
         assert taken["deadContainers"]["freedBytes"] > 20 << 20
         assert taken["truncateLogs"]["taken"] == ["_/chatty"]
