@@ -55,7 +55,7 @@ class Owner(Person):
         return [
             topic
             for topic in self.site.ear.below(f"{ROOT}/wishes/evictd.io/cli")
-            if self.name in topic or topic.endswith("/hold")
+            if self.name in topic or topic.endswith(("/hold", "/restore"))
         ]
 
 
@@ -90,7 +90,7 @@ def test_what_is_forgotten_is_let_go_of(owner: Owner) -> None:
 def test_a_person_has_started_again_what_waits_for_a_person(owner: Owner) -> None:
     """Whatever its record says; told how it went."""
     owner.lost(restore="manual", signal="nodefs.available")
-    with owner.meanwhile("restore", f"shop/{owner.name}") as process:
+    with owner.meanwhile("restore", owner.name) as process:
         until("the wish is there", owner.wishes)
 
         def placed() -> Any:
@@ -108,10 +108,12 @@ def test_a_person_has_started_again_what_waits_for_a_person(owner: Owner) -> Non
     until("nothing is left of it", lambda: not owner.wishes())
 
 
-def test_a_wish_that_has_to_wait_says_why_and_may_be_taken_back(owner: Owner) -> None:
+@pytest.mark.parametrize("whom", ["one", "--all"])
+def test_a_wish_that_has_to_wait_says_why_and_may_be_taken_back(owner: Owner, whom: str) -> None:
     """It stands after the time is over."""
     owner.lost(restore="never", lastUsage=1 << 50)
-    with owner.meanwhile("restore", owner.name, "--timeout", "4") as process:
+    name = (owner.name,) if whom == "one" else ()
+    with owner.meanwhile("restore", *(name or (whom,)), "--timeout", "4") as process:
         until("the wish is there", owner.wishes)
         owner.sees(DB)
         out, err = process.communicate(timeout=PATIENCE_SECONDS)
@@ -119,7 +121,7 @@ def test_a_wish_that_has_to_wait_says_why_and_may_be_taken_back(owner: Owner) ->
     assert "but there is no room for the 1Pi that it used last" in err
     assert "`evictd restore --end` takes it back" in err
     (topic,) = owner.wishes()
-    assert owner.types("restore", "--end", owner.name).stdout == f"{topic}\n"
+    assert owner.types("restore", "--end", *name).stdout == f"{topic}\n"
     until("it is taken back", lambda: not owner.wishes())
     owner.site.publish(owner.record, b"", retain=True)
 
@@ -145,9 +147,10 @@ def test_a_hold_of_one_workload_is_in_force_at_once_and_ends(owner: Owner) -> No
     )
     rest = datetime.fromisoformat(wish["until"]) - datetime.now(UTC)
     assert 3500 < rest.total_seconds() <= 3600
-    assert f"held:        shop/{owner.name} is left alone until" in owner.types(
-        "status", "--node", DEMO
-    ).stdout
+    assert (
+        f"held:        shop/{owner.name} is left alone until"
+        in owner.types("status", "--node", DEMO).stdout
+    )
     ended = owner.types("hold", "--end", owner.name)
     assert ended.stdout.startswith(f"no longer: shop/{owner.name} is left alone until")
     until("it is taken back", lambda: not owner.wishes())
