@@ -25,8 +25,8 @@ TIMEOUT_SECONDS = 600.0
 """Half of what a silent responder has at all, so that the end is ours to tell."""
 AGAIN_SECONDS = 30.0
 """Without a first answer for so long the question is put again: the workload may not have been
-connected. Once it has answered, only a silence of `HEARTBEAT_SECONDS` asks again: its last word may
-have been lost with the broker."""
+connected. Once it has answered, only a silence of `HEARTBEAT_SECONDS` asks again. Where the broker
+was away it is asked as soon as that is back, since its last word may be lost."""
 REFUSALS_MAX = 10
 """Broken answers of one turn that are told; further ones change nothing either."""
 
@@ -113,7 +113,9 @@ class _Talk:
         """What is said next, however often it has to be asked for."""
         while True:
             with anyio.CancelScope(deadline=self._again_at):
-                return await self._heard.take()
+                payload = await self._heard.take()
+                if payload is not None:
+                    return payload
             self._ask()
 
     def _take(self, answer: Report, tasks: TaskGroup) -> None:

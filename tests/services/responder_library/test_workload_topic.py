@@ -162,6 +162,20 @@ async def test_one_that_was_not_connected_is_asked_again_and_one_that_answers_is
         assert len({question["evictionUid"] for question in workload.asked}) == 1
 
 
+async def test_where_the_broker_was_away_it_is_asked_once_more_at_once() -> None:
+    async with staged(responder()) as stage:
+        workload = Workload(stage.bus)
+        await stage.evict("web")
+        workload.answer(message="at it")
+        await stage.after(25)
+        stage.bus.listing(Listing(authoritative=True))
+        await stage.after(1)
+        assert workload.states == ["Active", "Active"]
+        assert not workload.asked[-1]["resumed"]
+        workload.answer(completionTime=COMPLETION)
+        await stage.until(lambda: stage.state("web") == "Completed", 5)
+
+
 async def test_a_withdrawal_is_told_and_completes_nothing() -> None:
     async with staged(responder()) as stage:
         workload = Workload(stage.bus)
