@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictd.core.exchange import LEVELS_MAX, filled, filter_of, template_problem
+from evictd.core.exchange import LEVELS_MAX, filled, filter_of, may_meet, template_problem
 from evictd_schemas.topics import is_outside, matches, segment_problem
 
-TEMPLATES = ("plant/{namespace}/{name}/evict", "x/{node}-{name}", "plant/press")
+TEMPLATES = ("plant/{namespace}/{name}/evict", "x/{node}/at-{name}", "plant/press")
 
 
 @pytest.mark.parametrize("text", [*TEMPLATES, "evictd2/{name}", "a/$b"])
@@ -35,6 +35,8 @@ def test_what_can_be_a_template(text: str) -> None:
         ("plant/{name", "a brace that belongs to none of"),
         ("plant/name}", "a brace that belongs to none of"),
         ("plant/{{name}}", "a brace that belongs to none of"),
+        ("plant/{namespace}-{name}", "two are filled into one level, where names could meet"),
+        ("plant/{name}{name}", "put a / between them"),
         ("{namespace}/x", "its first level is filled in"),
         ("plant/a b", "a blank or a control character"),
         ("plant/a\ntopic readwrite #", "holds + or #"),
@@ -77,3 +79,21 @@ def test_braces_of_a_name_stay_as_they_are() -> None:
 @pytest.mark.parametrize("topic", ["evictd/v1/x", "evictd/v2/x", "evictd", "$SYS/x"])
 def test_what_is_evictds_or_the_brokers_is_not_outside(topic: str) -> None:
     assert not is_outside(topic)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("plant/{name}/evict", "plant/{node}/evict", True),
+        ("plant/{name}/{node}", "plant/{name}/evict", True),
+        ("plant/press", "plant/at-{name}", True),
+        ("plant/{name}/evict", "plant/{name}/evict/answer", False),
+        ("plant/{name}/said", "plant/{name}/evict", False),
+        ("x/{name}", "y/{name}", False),
+    ],
+)
+def test_two_templates_meet_where_their_filters_take_one_topic(
+    one: str, other: str, *, expected: bool
+) -> None:
+    assert may_meet(one, other) is expected
+    assert may_meet(other, one) is expected

@@ -40,7 +40,7 @@ def template_problem(text: str) -> str | None:
         return "it holds a blank or a control character"
     if text.startswith("$"):
         return "it begins with $, which is the broker's own"
-    return _placeholder_problem(text) or _first_level_problem(text)
+    return _placeholder_problem(text) or _level_problem(text)
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
@@ -59,6 +59,15 @@ def filter_of(template: str) -> str:
     return "/".join("+" if "{" in level else level for level in template.split("/"))
 
 
+def may_meet(one: str, other: str) -> bool:
+    """Whether the filters of two templates take a topic in common: logins are given filters."""
+    levels, others = filter_of(one).split("/"), filter_of(other).split("/")
+    return len(levels) == len(others) and all(
+        level == another or "+" in (level, another)
+        for level, another in zip(levels, others, strict=True)
+    )
+
+
 def _placeholder_problem(text: str) -> str | None:
     known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
     try:
@@ -73,8 +82,10 @@ def _placeholder_problem(text: str) -> str | None:
     return None
 
 
-def _first_level_problem(text: str) -> str | None:
-    first = text.partition("/")[0]
+def _level_problem(text: str) -> str | None:
+    first, *others = text.split("/")
+    if any(level.count("{") > 1 for level in others):
+        return "two are filled into one level, where names could meet: put a / between them"
     if "{" in first:
         return "its first level is filled in, and must be a word such as plant/{name}"
     if not is_outside(text):

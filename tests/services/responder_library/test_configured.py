@@ -49,7 +49,15 @@ responders:
             "name: acme.io/x, topic: x/y, answerTopic: 'x/#'",
             "responders[0].answerTopic: 'x/#' is no topic of a workload",
         ),
-        ("name: acme.io/x, topic: x/y, answerTopic: x/y", "answerTopic: must differ from topic"),
+        (
+            "name: acme.io/x, topic: x/y, answerTopic: x/y",
+            "answerTopic: its answers on 'x/y' could be the questions of responders[0] on 'x/y'",
+        ),
+        (
+            "name: acme.io/x, topic: 'x/{name}/evict', answerTopic: 'x/{name}/{node}'",
+            "responders[0].answerTopic: its answers on 'x/{name}/{node}' could be the questions",
+        ),
+        ("name: acme.io/x, topic: 'x/{node}-{name}'", "two are filled into one level"),
         ("name: acme.io/x, command: [x], answerTopic: x/y", "answerTopic: goes with topic"),
         ("name: acme.io/x, webhook: 'ftp://x'", "responders[0].webhook: 'ftp://x' begins with"),
         ("name: acme.io/x, command: [x], priority: 5", "responders[0].priority: "),
@@ -67,3 +75,17 @@ def test_a_name_is_given_once(tmp_path: Path) -> None:
     entry = "  - {name: acme.io/x, command: [x]}\n"
     (problem,) = read(tmp_path, f"responders:\n{entry}{entry}")
     assert "'acme.io/x' is the name of responders[0]" in problem
+
+
+def test_nobody_who_may_answer_one_responder_may_ask_for_another(tmp_path: Path) -> None:
+    text = """\
+responders:
+  - {name: acme.io/one, topic: "plant/{namespace}/{name}/{node}"}
+  - {name: acme.io/two, topic: "plant/{name}/evict"}
+"""
+    (problem,) = read(tmp_path, text)
+    assert problem == (
+        "responders[1].topic: its answers on 'plant/{name}/evict/answer' could be the questions of"
+        " responders[0] on 'plant/{namespace}/{name}/{node}': take another first level for one of"
+        " them"
+    )

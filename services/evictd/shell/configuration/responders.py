@@ -1,10 +1,10 @@
 """The configuration's `responders:`: what they must say."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
 from evictd.core.admission.messages import registration_problems
-from evictd.core.exchange import Exchange, filter_of, template_problem
+from evictd.core.exchange import Exchange, may_meet, template_problem
 from evictd.shell.configuration.problems import Note
 from evictd_schemas import LabelSelector, Registration
 from evictd_schemas.configuration import Configuration, ConfiguredResponder
@@ -26,6 +26,7 @@ def problems(configuration: Configuration) -> Iterator[Note]:
             yield (*place, "name"), f"{written.name!r} is the name of responders[{known}]"
         for key, text in _entry(written):
             yield (*place, *key), text
+    yield from _crossings(configuration.responders)
 
 
 def registration(written: ConfiguredResponder) -> Registration:
@@ -73,6 +74,17 @@ def _topics(written: ConfiguredResponder) -> Iterator[Note]:
     for key, text in (("topic", written.topic), ("answerTopic", written.answer_topic)):
         if text is not None and (problem := template_problem(text)) is not None:
             yield (key,), f"{text!r} is no topic of a workload: {problem}"
-    answer = written.answer_topic
-    if answer is not None and filter_of(answer) == filter_of(written.topic):
-        yield ("answerTopic",), "must differ from topic, or questions would be heard as answers"
+
+
+def _crossings(entries: Sequence[ConfiguredResponder]) -> Iterator[Note]:
+    """Topics that are answers and questions at once: whoever may answer there could ask too."""
+    exchanges = {index: found for index, item in enumerate(entries) if (found := exchange(item))}
+    for index, own in exchanges.items():
+        key = "topic" if entries[index].answer_topic is None else "answerTopic"
+        for other, theirs in exchanges.items():
+            if may_meet(own.answer, theirs.question):
+                text = (
+                    f"its answers on {own.answer!r} could be the questions of responders[{other}]"
+                    f" on {theirs.question!r}: take another first level for one of them"
+                )
+                yield ("responders", index, key), text
