@@ -67,6 +67,7 @@ def test_each_line_is_shown_as_what_it_amounts_to_on_this_machine(
             "on this machine (edge-7): profile host, mode observe, candidates labelled; "
             "a condition stays 300 s after its signals recovered"
         ),
+        "given back before anybody is stopped for a disk: danglingImages, buildCache",
         "",
         "LINE                  KIND  IS     OF      LEFT NOW  STATE",
         "memory.available<10%  hard  1.6Gi  16Gi    8Gi       clear",

@@ -80,6 +80,8 @@ def on_this_machine(found: Loaded, here: Figures) -> Iterator[str]:
     rules = rules_of(found.configuration, here.observation.node)
     yield ""
     yield f"on this machine ({rules.node}): {_manner(found, rules)}"
+    if rules.reclaim_steps:
+        yield f"given back before anybody is stopped for a disk: {', '.join(rules.reclaim_steps)}"
     for source, reason in sorted(here.failures.items()):
         yield f"{source} cannot be read: {reason}"
     yield ""
