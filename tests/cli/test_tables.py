@@ -84,3 +84,11 @@ def test_json_and_yaml_are_the_objects() -> None:
 )
 def test_nothing_is_an_empty_list_and_no_table(output: Output, lines: list[str]) -> None:
     assert [*written([], HEAD, WIDE, output)] == lines
+
+
+def test_what_others_said_breaks_no_row_and_steers_no_terminal() -> None:
+    row = ("web", "saved\r\n\x1b[2J\u202e5 of 5")
+    assert list(aligned(("NAME", "REPORT"), [row])) == [
+        "NAME  REPORT",
+        r"web   saved\r\n\x1b[2J\u202e5 of 5",
+    ]

@@ -40,7 +40,7 @@ from evictd.cli.tables import (
 from evictd.client import Found, Mirror
 from evictd.core.protocol.chain import active
 from evictd.core.signals.names import MEMORY_AVAILABLE
-from evictd.core.wording import name_text
+from evictd.core.wording import name_text, on_one_line
 from evictd.shell.blocking import in_thread
 from evictd_schemas import (
     Condition,
@@ -182,7 +182,7 @@ def pod_names(found: tuple[str, Pod | PodReference]) -> Iterable[str]:
 
 def line(label: str, value: object) -> str:
     """One fact."""
-    return f"{label + ':':<{LABEL_CHARACTERS}}{value}"
+    return f"{label + ':':<{LABEL_CHARACTERS}}{on_one_line(str(value))}"
 
 
 def eviction_lines(found: Found[Eviction], now: datetime) -> Iterator[str]:

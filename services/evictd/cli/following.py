@@ -14,6 +14,7 @@ from evictd.client import Change, Mirror
 from evictd.core.protocol.chain import active_entry
 from evictd.core.protocol.conditions import cause_of, find, holds
 from evictd.core.protocol.vocabulary import Cause, ConditionType, RequestType
+from evictd.core.wording import on_one_line
 from evictd_schemas import Condition, Eviction, EvictionStatus, RequestStatus, topics
 
 REJECTED = "MessageRejected"
@@ -172,7 +173,7 @@ def standing(
     entry = active_entry(eviction.status)
     if entry is None:
         return "waiting for the end", eviction.status
-    report = f": {entry.message}" if entry.message else ""
+    report = f": {on_one_line(entry.message)}" if entry.message else ""
     return f"{entry.name} is at work{report}", eviction.status
 
 

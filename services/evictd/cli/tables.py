@@ -14,6 +14,7 @@ import msgspec
 import msgspec.yaml
 
 from evictd.cli.options import Command
+from evictd.core.wording import on_one_line
 
 NOTHING = "-"
 GAP = "  "
@@ -85,12 +86,17 @@ def object_text(document: Mapping[str, Any], output: str) -> str:
 
 def aligned(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """Columns of one width each under their heads; nothing where there are no rows."""
-    table = [tuple(head), *(tuple(row) for row in rows)]
+    table = [plain(row) for row in (head, *rows)]
     if len(table) == 1:
         return
     widths = [max(len(row[column]) for row in table) for column in range(len(head))]
     for row in table:
         yield row_text(row, widths)
+
+
+def plain(cells: Sequence[str]) -> tuple[str, ...]:
+    """A row with nothing in it that would break or hide it: what others said stands in it."""
+    return tuple(map(on_one_line, cells))
 
 
 def row_text(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -19,7 +19,7 @@ from evictd.cli.eviction_tables import (
     responders,
 )
 from evictd.cli.reading import Reader, reader_options, run, talk, utc_now
-from evictd.cli.tables import NOTHING, Item, Output, output_option, row_text
+from evictd.cli.tables import NOTHING, Item, Output, output_option, plain, row_text
 from evictd.client import Change, Found, Mirror
 from evictd_schemas import Event, topics
 from evictd_schemas.topics import Topic
@@ -80,7 +80,7 @@ def text(item: Item, kind: str, output: str) -> str:
         return "---\n" + msgspec.yaml.encode(dict(item.document)).decode().rstrip("\n")
     if output == Output.NAME:
         return item.name
-    return row_text(item.cells, HEADS[kind][1])
+    return row_text(plain(item.cells), HEADS[kind][1])
 
 
 async def items(mirror: Mirror, kind: str) -> AsyncIterator[Item]:

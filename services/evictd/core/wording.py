@@ -10,6 +10,15 @@ def name_text(pod: Pod | PodReference) -> str:
     return f"{pod.namespace}/{pod.name}"
 
 
+def on_one_line(text: str) -> str:
+    """Other people's words as people may see them: no line breaks, nothing that steers a
+    terminal."""
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
+
+
 def line_text(threshold: ThresholdStatus) -> str:
     """The line as the kubelet tells it: a quantity as configured, else its absolute amount."""
     try:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from evictd.core.effects import BusEffect, Emit, Owned, Publish, Retract, WakeAt
+from evictd.core.wording import on_one_line
 from evictd.shell.bus import Bus, Listener
 from evictd.shell.epoch import Epoch
 from evictd_schemas import Event, topics
@@ -70,7 +71,7 @@ class Publisher:
         place = topics.place(topic)
         node = place.node if place is not None else event.source
         text = f"{event.data.get('reason')} on {node}: {event.data.get('message')}"
-        LOGGER.info("%s", _on_one_line(text))
+        LOGGER.info("%s", on_one_line(text))
         sequence = self._sequences.get(event.source, self._epoch.epoch) + 1
         self._sequences[event.source] = sequence
         numbered = msgspec.structs.replace(event, sequence=sequence)
@@ -90,14 +91,6 @@ class Publisher:
 
     def _send(self, topic: str, payload: bytes, *, retain: bool) -> None:
         self._bus.publish(topic, payload, retain=retain, publisher=self._listener)
-
-
-def _on_one_line(text: str) -> str:
-    """Parts of it are other people's words: no line breaks, nothing that steers a terminal."""
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in text
-    )
 
 
 def _unstamped(message: Owned) -> Owned:
