@@ -213,7 +213,8 @@ class ConfiguredResponder(Section, frozen=True, kw_only=True):
     """URL that is asked by POST. This, `command` or `topic`."""
     topic: str | None = None
     """Topic on which the workload itself is asked, such as `plant/{namespace}/{name}/evict`, with
-    `{node}` too; never below `evictd/`. This, `command` or `webhook`."""
+    `{node}` too, each in a level of its own; never below `evictd/`, nor where somebody answers.
+    This, `command` or `webhook`."""
     answer_topic: str | None = None
     """Topic on which it answers, in the same form. Default: `topic` and `/answer`."""
     timeout_seconds: float | None = None
