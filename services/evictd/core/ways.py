@@ -6,6 +6,9 @@
 from collections.abc import Iterable
 from enum import StrEnum
 
+from evictd.core.signals.names import Resource, resource_of
+from evictd_schemas import Reason
+
 ACTION = "action"
 """The annotation of a request that says how this once, whatever its owner wants."""
 
@@ -21,8 +24,20 @@ class Way(StrEnum):
     """The configured webhooks take it off; evictd stops it only when the shortage is hard."""
 
 
+FREED_BY_RESTART = frozenset({Resource.MEMORY, Resource.PIDS})
+"""What a new life does not have at once. A writer that is started again goes on to write."""
 PRIORITIES = {"low": -1000, "normal": 0, "high": 1000}
 """Words for people who do not want to think of numbers; greater stays longer."""
+
+
+def restartable(reason: Reason | None) -> bool:
+    """Whether an eviction for this reason may be a restart.
+
+    Only where that gives something back, and unless the request says that it has not helped.
+    """
+    if reason is None or reason.annotations.get(ACTION) == Way.STOP:
+        return False
+    return resource_of(reason.signal or "") in FREED_BY_RESTART
 
 
 def priority_number(written: int | str) -> int:

@@ -14,11 +14,10 @@ from evictd.core.decision import Answered, Fallen, Ordered
 from evictd.core.decision.forgetting import ORDER_NAME as FORGET
 from evictd.core.decision.reclaim import ORDER_NAME as RECLAIM
 from evictd.core.decision.restore import ORDER_NAME as RESTORE
-from evictd.core.duty.ways import FREED_BY_RESTART
 from evictd.core.orders import OrderKind, OrderState
 from evictd.core.protocol.vocabulary import ConditionType, Intent
 from evictd.core.signals.names import Resource, resource_of
-from evictd.core.ways import ACTION, Way
+from evictd.core.ways import Way, restartable
 from evictd.simulation.cast import Cast, name_of
 from evictd.simulation.chronicle import Chronicle
 from evictd.simulation.joined import Joined, sent
@@ -53,8 +52,7 @@ class Stop(Struct, frozen=True, kw_only=True):
     signal: str | None
     due_seconds: float
     fails: bool
-    for_good: bool = False
-    """Restarting it has not helped."""
+    restartable: bool = False
 
 
 class World:
@@ -132,9 +130,7 @@ class World:
     def _restarts(self, stop: Stop) -> bool:
         """As the responder does it. [duty]"""
         pod = self._cast.find_pod(stop.pod)
-        if pod is None or pod.action != Way.RESTART or stop.for_good:
-            return False
-        return resource_of(stop.signal or "") in FREED_BY_RESTART
+        return pod is not None and pod.action == Way.RESTART and stop.restartable
 
     def order(self, order: Order, give_back: GiveBack, look: Callable[[], None]) -> None:
         """The responder will do what it is told, and the collector look again."""
@@ -201,7 +197,7 @@ class World:
             signal=None if spec.reason is None else spec.reason.signal,
             due_seconds=self._time.seconds + took,
             fails=form.stop_fails,
-            for_good=spec.reason is not None and ACTION in spec.reason.annotations,
+            restartable=restartable(spec.reason),
         )
 
     def _stopped(self, stop: Stop) -> Stopped | None:

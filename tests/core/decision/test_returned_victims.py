@@ -71,6 +71,15 @@ def test_who_is_restarted_on_purpose_may_go_again() -> None:
     assert stage.observe("900Mi").verdicts()["web"] == "Victim"
 
 
+def test_who_was_stopped_because_restarting_did_not_help_is_not_to_come_back() -> None:
+    """Something that starts it all the same undoes a stop."""
+    stage = two(action="restart")
+    for life in range(2, 5):
+        evicted(stage)
+        stage.pod("web", uses="2Gi", uid=uid_of(f"web {life}"), action="restart")
+    assert stage.observe("900Mi").verdicts() == {"other": "Victim", "web": "Failed"}
+
+
 @pytest.mark.parametrize("answered", [False, True])
 def test_who_was_brought_back_by_our_order_is_no_failure(*, answered: bool) -> None:
     """Its life was wanted."""

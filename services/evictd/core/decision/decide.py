@@ -348,7 +348,7 @@ def _ended(rules: Rules, plan: Plan, own: OwnRequest, end: Fate, now: Now) -> St
         history, told = loops.counted(rules, plan.history, own.pod, now)
         plan = structs.replace(plan, history=history, gone=plan.gone if own.gone else gone)
         plan = companions.await_turn(plan, own)
-        return with_victim(rules, plan, own.pod, now), told
+        return with_victim(rules, plan, own, now), told
     moves_on = rules.profile.failed_victim_moves_on
     if end is Fate.REFUSED or (end is Fate.FAILED and moves_on):
         relieved = {signal: pod for signal, pod in plan.relieved.items() if pod.uid != own.pod.uid}

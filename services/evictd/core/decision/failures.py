@@ -41,10 +41,14 @@ class Failure(Struct, frozen=True, kw_only=True):
 
 
 class Victim(Struct, frozen=True, kw_only=True):
-    """One that has gone because we asked for it, and when on the worker's own clock."""
+    """One that has gone because we asked for it, and when on the worker's own clock.
+
+    `for_good`: it was stopped although its `action` may be to restart it.
+    """
 
     uid: str
     boot_seconds: float
+    for_good: bool = False
 
 
 Failures: TypeAlias = Mapping[str, Failure]
@@ -103,16 +107,14 @@ def current(failures: Failures, now: Now) -> dict[str, Failure]:
 
 
 def with_victim(
-    victims: Victims, failures: Failures, pod: PodReference, now: Now
+    victims: Victims, failures: Failures, name: str, victim: Victim, now: Now
 ) -> dict[str, Victim]:
     """One has gone because we asked for it: whoever has its name soon is looked at."""
-    name = name_text(pod)
     failure, held = failures.get(name), victims.get(name)
     back = failure is not None and failure.uid is None and _stands(failure, now)
-    if back or (held is not None and held.uid == pod.uid):
+    if back or (held is not None and held.uid == victim.uid):
         return dict(victims)
-    others = [(key, victim) for key, victim in victims.items() if key != name]
-    victim = Victim(uid=pod.uid, boot_seconds=now.boot_seconds)
+    others = [(key, other) for key, other in victims.items() if key != name]
     return dict([*others, (name, victim)][-NAMES_MAX:])
 
 
@@ -136,7 +138,8 @@ def returned(
         if victim is None or victim.uid == pod.uid or not active(pod):
             continue
         del recent[name]
-        if pod.action != Way.RESTART and not _brought_back(returns, name, victim):
+        on_purpose = pod.action == Way.RESTART and not victim.for_good
+        if not on_purpose and not _brought_back(returns, name, victim):
             failed[name] = _failure(victim, now)
     return recent, failed
 

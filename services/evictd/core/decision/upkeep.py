@@ -18,8 +18,9 @@ from evictd.core.holds import hold_on
 from evictd.core.moments import Now, elapsed_seconds, moment, rebooted
 from evictd.core.rules import Mode, Rules
 from evictd.core.signals.names import ConditionType, condition_of
+from evictd.core.ways import restartable
 from evictd.core.wording import name_text
-from evictd_schemas import Layout, Moment, PodReference, Pressure
+from evictd_schemas import Layout, Moment, Pressure
 
 HARD_WAIT_SECONDS = 30.0
 """A hard eviction is waited for that long, as the kubelet waits for clean-up. [design, law 7]"""
@@ -78,15 +79,21 @@ def _with_gone_targets(rules: Rules, plan: Plan, given: Judged, now: Now) -> Pla
             gone = Instant(moment=plan.observed, boot_seconds=now.boot_seconds)
             plan = structs.replace(plan, gone=gone)
             if not own.dry_run and not own.withdrawn:
-                plan = with_victim(rules, plan, own.pod, now)
+                plan = with_victim(rules, plan, own, now)
     return plan
 
 
-def with_victim(rules: Rules, plan: Plan, pod: PodReference, now: Now) -> Plan:
+def with_victim(rules: Rules, plan: Plan, own: OwnRequest, now: Now) -> Plan:
     """One has gone because we asked for it, where it counts whether it comes back by itself."""
     if not rules.profile.failed_victim_moves_on:
         return plan
-    victims = failures.with_victim(plan.victims, plan.failed, pod, now)
+    victim = failures.Victim(
+        uid=own.pod.uid,
+        boot_seconds=now.boot_seconds,
+        for_good=not restartable(own.request.spec.reason),
+    )
+    name = name_text(own.pod)
+    victims = failures.with_victim(plan.victims, plan.failed, name, victim, now)
     return structs.replace(plan, victims=victims)
 
 

@@ -11,8 +11,7 @@ from evictd.core.duty.outcomes import StopOutcome, StopResult
 from evictd.core.duty.state import Duty
 from evictd.core.moments import Now
 from evictd.core.protocol.vocabulary import RequestType
-from evictd.core.signals.names import Resource, resource_of
-from evictd.core.ways import ACTION, Way
+from evictd.core.ways import Way, restartable
 from evictd.core.wording import name_text
 from evictd_schemas import Eviction, Pod
 
@@ -20,8 +19,6 @@ LEFT_SECONDS = 30.0
 """For the end of what a webhook says it has taken off: engines stop within ten seconds."""
 LEFT_LOOK_SECONDS = 5.0
 """Between two looks whether it is still there."""
-FREED_BY_RESTART = frozenset({Resource.MEMORY, Resource.PIDS})
-"""What a new life does not have at once. A writer that is started again goes on to write."""
 
 
 def hard(eviction: Eviction | None) -> bool:
@@ -53,17 +50,11 @@ def left(duty: Duty, pod: Pod, now: Now) -> Duty:
 
 
 def restarts(duty: Duty, outcome: StopOutcome) -> bool:
-    """Whether what we have just stopped is started again at once.
-
-    Only where that gives something back, and unless it did not help before.
-    """
+    """Whether what we have just stopped is started again at once."""
     pod, eviction = duty.pod, duty.eviction
     if pod is None or eviction is None or outcome.result is not StopResult.GONE:
         return False
-    reason = eviction.status.reason
-    if pod.action != Way.RESTART or reason is None or reason.annotations.get(ACTION) == Way.STOP:
-        return False
-    return resource_of(reason.signal or "") in FREED_BY_RESTART
+    return pod.action == Way.RESTART and restartable(eviction.status.reason)
 
 
 def rehearsed(duty: Duty, pod: Pod) -> str:
