@@ -1,5 +1,6 @@
 """What belongs to somebody else, and how the kernel's files of each layout are read."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,16 @@ def test_the_uid_follows_the_oldest_process(tree: Tree) -> None:
     assert uid() == first
     tree.group("pods/web", 30, ticks=5000)
     assert uid() != first
+
+
+def test_a_process_may_have_a_name_that_is_no_text(tree: Tree) -> None:
+    """A long name is cut after 15 bytes, in the midst of a letter too."""
+    tree.group("pods/web", 7)
+    stat = tree.places.proc / "7" / "stat"
+    stat.write_bytes(stat.read_bytes().replace(b"name", b"stra\xc3"))
+    (tree.places.cgroup / "pods" / os.fsdecode(b"\xff")).mkdir()
+    (workload,) = listed(tree.runtime()).workloads
+    assert (workload.pod.name, workload.whereabouts.main_process_id) == ("web", 7)
 
 
 def test_a_parent_that_belongs_to_somebody_else_is_refused(tree: Tree) -> None:

@@ -44,10 +44,18 @@ def _controller(name: str, root: Path, unified: Path | None) -> Path | None:
     return root / name if (root / name / "cgroup.procs").exists() else None
 
 
+def content(path: Path) -> str:
+    """A file of the kernel, whatever this user's language. Raises `OSError`.
+
+    Names in it are as others gave them: a workload may call itself what is not UTF-8.
+    """
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
 def text(path: Path) -> str | None:
-    """A file of the kernel, None when it is not there (any more) or cannot be read now."""
+    """The same, None when it is not there (any more) or cannot be read now."""
     try:
-        return path.read_text()
+        return content(path)
     except OSError:
         return None
 

@@ -165,6 +165,15 @@ def test_kernel_threads_are_nobody(lay: Laid) -> None:
     assert processes.processes(folder / "proc") == ()
 
 
+def test_words_of_a_process_that_are_no_text_hide_nobody(lay: Laid) -> None:
+    folder = lay({**process(7, "odd", "odd", "X"), **process(8, "earlyoom", "earlyoom")})
+    (folder / "proc/7/cmdline").write_bytes(b"odd\0\xff\0")
+    (folder / "proc/7/environ").write_bytes(b"A=\xc3\0EVICTD_NODE=edge\0")
+    found = {one.pid: one for one in processes.processes(folder / "proc")}
+    assert found.keys() == {7, 8}
+    assert found[7].environment == {"EVICTD_NODE": "edge"}
+
+
 def test_killers_are_found_with_their_arguments_and_files(lay: Laid) -> None:
     folder = lay(
         {

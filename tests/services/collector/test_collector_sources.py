@@ -210,6 +210,8 @@ def test_without_accounting_the_processes_are_summed_and_that_is_said(
     host.write("cgroup/web/inner/cgroup.procs", "12\n13\n")
     for process in (11, 12):  # 13 has ended meanwhile
         host.write(f"proc/{process}/status", "Name:\tx\nRssAnon:\t1024 kB\nVmSwap:\t512 kB\n")
+    status = host.proc / "12" / "status"
+    status.write_bytes(status.read_bytes().replace(b"x", b"\xc3"))  # a name that was cut short
     (look,) = workloads.measure([workload("web", host.cgroups / "web")], host.proc)
     assert look.pod.stats is not None
     assert look.pod.stats.memory is not None

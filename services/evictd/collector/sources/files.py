@@ -4,7 +4,7 @@ import errno
 from pathlib import Path
 
 from evictd.core.errors import HostError
-from evictd.runtimes.hierarchies import LIMIT_MAX
+from evictd.runtimes.hierarchies import LIMIT_MAX, content
 
 ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ESRCH, errno.ENODEV, errno.EOPNOTSUPP})
 """Not there, vanished while it was read, or not offered by this kernel."""
@@ -13,29 +13,27 @@ ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ESRCH, errno.ENODEV, errn
 def text(path: Path) -> str | None:
     """The file's content, None where there is none. Raises `HostError` when it may not be read."""
     try:
-        return path.read_text()
+        return content(path)
     except OSError as error:
         if error.errno in ABSENT:
             return None
         raise HostError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise HostError(f"{path}: not text") from error
 
 
 def required(path: Path) -> str:
     """The content of a file that must be there. Raises `HostError` naming it."""
-    content = text(path)
-    if content is None:
+    found = text(path)
+    if found is None:
         raise HostError(f"{path} is not there")
-    return content
+    return found
 
 
 def amount(path: Path) -> int | None:
     """One number; None where the file is absent or says `max`. Raises `HostError` for others."""
-    content = text(path)
-    if content is None or content.strip() == "max":
+    found = text(path)
+    if found is None or found.strip() == "max":
         return None
-    return whole_number(content.strip(), path)
+    return whole_number(found.strip(), path)
 
 
 def limit(path: Path) -> int | None:
