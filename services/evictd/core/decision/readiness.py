@@ -124,10 +124,10 @@ def _unasked(look: Look, name: str, absent: Absent) -> Iterator[str]:
     if not comes_back(stopped.signal):
         yield "it waits for a person: its start would not leave things better"
     kind = condition_of(stopped.signal or "")
-    if not any(
-        item.type == kind and item.status == "False" for item in look.given.pressure.conditions
-    ):
-        yield f"{kind} is not known to be over"
+    found = (item.status for item in look.given.pressure.conditions if item.type == kind)
+    status = next(found, "Unknown")
+    if status != "False":
+        yield f"{kind} holds" if status == "True" else f"{kind} is not known to be over"
     if look.now.boot_seconds < _due_boot_seconds(look.returns, name):
         yield "it fell or failed too often to be tried again yet"
 
