@@ -125,7 +125,7 @@ async def test_who_shares_its_network_is_restarted_after_it_came_back(
     shares(double, "5", "other", f"container:{by_id}")
     shares(double, "6", "down", f"container:{vpn}")
     double.listing[-1]["State"] = "exited"
-    shares(double, "7", "kept", f"container:{vpn}", evictd__protect="true")
+    shares(double, "7", "kept", f"container:{vpn}", evictd_protect="true")
     double.inspections["7" * 64]["Config"]["Labels"] = {"evictd.protect": "true"}
     outcome = await docker.start("_", "vpn", vpn)
     assert outcome.result is StartResult.STARTED
@@ -139,6 +139,19 @@ async def test_who_shares_its_network_is_restarted_after_it_came_back(
     for sharer in (by_id, by_name):
         assert done.index(f"containers/{sharer}/stop") < done.index(f"containers/{sharer}/start")
     assert len(done) == 5
+
+
+async def test_who_is_in_anothers_network_needs_that_one(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """Without anybody having said so."""
+    vpn = double.add("1", "vpn")
+    torrent = shares(double, "2", "torrent", f"container:{vpn}", evictd_depends__on="db,vpn")
+    double.inspections[torrent]["HostConfig"] = {"NetworkMode": f"container:{vpn}"}
+    plain = shares(double, "3", "tracker", f"container:{vpn}")
+    double.inspections[plain]["HostConfig"] = {"NetworkMode": f"container:{vpn}"}
+    needs = {found.pod.name: found.pod.depends_on for found in (await docker.list()).workloads}
+    assert needs == {"vpn": (), "torrent": ("_/db", "_/vpn"), "tracker": ("_/vpn",)}
 
 
 async def test_an_engine_whose_list_has_no_networks_is_asked_for_each(

@@ -20,7 +20,7 @@ from evictd.runtimes.docker.units import Unit, Units
 from evictd.runtimes.interface import Listing, Workload
 from evictd.runtimes.settings import SettingsFor
 from evictd.shell.blocking import RunBlocking
-from evictd_schemas import PodReference
+from evictd_schemas import Pod, PodReference
 from evictd_schemas.topics import segment_problem
 
 INSPECTIONS_AT_ONCE = 8
@@ -166,6 +166,7 @@ class Reading:
                 replicas=around.replicas,
                 unit=around.units.get(item.container.id),
             )
+            pod = _in_network(pod, item, seen)
             if item.container.id in around.troubled:
                 pod = structs.replace(pod, ready=False)
             where = cgroups.whereabouts(
@@ -194,6 +195,18 @@ class Reading:
 
 def _may_run(summary: Summary) -> bool:
     return summary.state in ("running", "paused", "restarting", STOPPING, "")
+
+
+def _in_network(pod: Pod, item: Seen, seen: Iterable[Seen]) -> Pod:
+    """Without a network of its own it needs the one whose network it is in, said or not."""
+    mode = item.container.host_config.network_mode
+    if not mode.startswith("container:"):
+        return pod
+    lender = next((one for one in seen if one.container.lends_network(mode)), None)
+    if lender is None:
+        return pod
+    needed = (*pod.depends_on, "/".join(lender.name.words))
+    return structs.replace(pod, depends_on=tuple(dict.fromkeys(needed)))
 
 
 def _name_problem(name: Name) -> str | None:
