@@ -105,7 +105,7 @@ async def test_where_every_image_has_a_digest_none_is_taken(store: Store, store_
     """Nobody could tell what was built here and is nowhere else."""
     store.image("old")
     if store_kind == "podman":
-        store.version = {"ApiVersion": "1.41", "Components": [{"Name": "Podman Engine"}]}
+        store.information["BuildahVersion"] = "1.28.2"
     else:
         status = [["driver-type", "io.containerd.snapshotter.v1"]]
         store.information["DriverStatus"] = status

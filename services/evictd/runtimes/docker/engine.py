@@ -26,7 +26,6 @@ from evictd.runtimes.docker.inspection import (
     Inspected,
     Pruned,
     Summary,
-    Version,
 )
 
 CONNECT_SECONDS = 2.0
@@ -66,10 +65,6 @@ class Engine:
     async def information(self) -> Information:
         """GET /info."""
         return await self._ask("info", LIST_SECONDS, Information, self._connected().system.info)
-
-    async def version(self) -> Version:
-        """GET /version."""
-        return await self._ask("version", LIST_SECONDS, Version, self._connected().version)
 
     async def containers(self) -> tuple[Summary, ...]:
         """All containers, stopped ones too."""

@@ -241,13 +241,17 @@ class DiskUsage(Struct, frozen=True, kw_only=True, rename="pascal"):
 
 
 class Information(Struct, frozen=True, kw_only=True, rename="pascal"):
-    """GET /info. `memory_limit` False: the kernel keeps no account of memory."""
+    """GET /info. `memory_limit` False: the kernel keeps no account of memory.
+
+    Podman answers in Docker's words; `buildah_version` and `rootless` are words of its own.
+    """
 
     name: str = ""
     cgroup_driver: str = "cgroupfs"
     memory_limit: bool = True
     mem_total: int = 0
     rootless: bool = False
+    buildah_version: str = ""
     cgroup_version: str = ""
     docker_root_dir: str = ""
     driver_status: tuple[tuple[str, ...], ...] | None = None
@@ -260,29 +264,17 @@ class Information(Struct, frozen=True, kw_only=True, rename="pascal"):
         )
 
     @property
+    def is_podman(self) -> bool:
+        """Whether Podman answers for an engine."""
+        return bool(self.buildah_version)
+
+    @property
     def shares_groups(self) -> bool:
         """Whether containers have no control groups of their own, so that figures are not theirs.
 
         Podman without root on cgroup v1 tells of each what all of them use together.
         """
         return self.rootless and self.cgroup_version == "1"
-
-
-class Component(Struct, frozen=True, kw_only=True, rename="pascal"):
-    """One part of what answers."""
-
-    name: str = ""
-
-
-class Version(Struct, frozen=True, kw_only=True, rename="pascal"):
-    """GET /version. Podman answers in Docker's words and tells itself among the components."""
-
-    components: tuple[Component, ...] | None = None
-
-    @property
-    def is_podman(self) -> bool:
-        """Whether Podman answers for an engine."""
-        return any(part.name.startswith("Podman") for part in self.components or ())
 
 
 class PrunedImage(Struct, frozen=True, kw_only=True, rename="pascal"):

@@ -57,8 +57,8 @@ class Known:
     async def product(self) -> str:
         """Docker's, or Podman's answering for one."""
         if self._product is None:
-            version = await self._engine.version()
-            self._product = pods.PODMAN if version.is_podman else pods.DOCKER
+            information = await self.information()
+            self._product = pods.PODMAN if information.is_podman else pods.DOCKER
         return self._product
 
     async def parts(self) -> Parts:

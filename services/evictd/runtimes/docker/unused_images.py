@@ -74,9 +74,8 @@ class UnusedImages:
         return (piece,) if gone and all(gone) else ()
 
     async def _digests_mean_nothing(self) -> bool:
-        if (await self._engine.version()).is_podman:
-            return True
-        return (await self._engine.information()).has_containerd_images
+        information = await self._engine.information()
+        return information.is_podman or information.has_containerd_images
 
     async def _survey(self) -> Sequence[ImageSummary]:
         images = await self._engine.images()
