@@ -47,6 +47,19 @@ async def test_a_batch_is_bounded_and_what_waits_on_coalesces_on() -> None:
     assert batches[2] == [(keys[-1], "other"), (keys[-1], "new"), (keys[0], "new")]
 
 
+async def test_a_pressing_key_is_taken_first_however_many_wait() -> None:
+    inbox: Inbox[str] = Inbox(LoopClock())
+    for number in range(2 * KEYS_AT_ONCE):
+        inbox.feed(f"key {number}", "given")
+    inbox.pressing |= {"hurry", "idle"}
+    inbox.feed("hurry", "given")
+    inbox.close()
+    batches = [batch async for batch in inbox]
+    assert batches[0][0] == ("hurry", "given")
+    assert [len(batch) for batch in batches] == [KEYS_AT_ONCE, KEYS_AT_ONCE, 1]
+    assert len({key for batch in batches for key, _ in batch}) == 2 * KEYS_AT_ONCE + 1
+
+
 async def test_a_timer_feeds_a_tick_at_its_time_and_a_later_wish_replaces_it() -> None:
     clock = LoopClock()
     inbox: Inbox[str] = Inbox(clock)

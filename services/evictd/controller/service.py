@@ -4,16 +4,17 @@ It is the judge of requests, reports and registrations. One key of its inbox is 
 workload; the journal keeps them. [design, way of the data, law 5]
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import anyio
 from msgspec import structs
 
-from evictd.controller.desk import Desk, Entry
+from evictd.controller.desk import Desk
 from evictd.controller.first_list import FirstList
 from evictd.controller.keys import read_key
 from evictd.controller.order import Order
+from evictd.controller.queue import Queue
 from evictd.core.effects import ControllerEffect, Keep, Retract, Tick
 from evictd.core.moments import Now
 from evictd.core.problems import Problem
@@ -57,6 +58,7 @@ class Controller:
         """Reports that came when it was not, or no longer, their responder's turn."""
         self.order = Order()
         self._desk = Desk(self.cases)
+        self._queue = Queue(outside.inbox)
         self._nodes: dict[str, float] = {}
         """When each node was last observed, or first heard of; boot time."""
         self._list = FirstList()
@@ -113,14 +115,14 @@ class Controller:
         if opened is None or not self._counts(delivery.topic, opened):
             return
         if place.kind is topics.REQUEST:
-            self._feed(self._desk.request(delivery.topic, opened))
+            self._queue.add(self._desk.request(delivery.topic, opened))
         elif place.kind is topics.REPORT:
             self._report(delivery, opened)
         elif place.kind is topics.REGISTRATION:
-            self._feed(self._desk.registration(opened))
+            self._queue.add(self._desk.registration(opened))
         elif place.kind is topics.OBSERVATION:
             self._nodes[place.node] = self._outside.clock.now().boot_seconds
-            self._feed(self._desk.observation(opened))
+            self._queue.add(self._desk.observation(opened))
             if opened.message is None:
                 self._make_room(place.node)
         elif opened.listed:
@@ -136,7 +138,7 @@ class Controller:
         if not self._list.judged:
             self._list.judged = True
             unnamed = self._list.unnamed
-            self._feed(self._desk.unnamed(unnamed, authoritative=listing.authoritative))
+            self._queue.add(self._desk.unnamed(unnamed, authoritative=listing.authoritative))
         now = self._outside.clock.now()
         self._silence_from = now.boot_seconds + LIST_SECONDS
         self._look_again()
@@ -148,6 +150,7 @@ class Controller:
                 continue
             self.cases[row.key] = row.state
             self._desk.directory.restore(row.key, row.state)
+            self._queue.weigh(row.key, row.state)
             node = read_key(row.key).node
             for held in row.state.requests:
                 self.publisher.publish(status_topic(node, held), held.status)
@@ -170,7 +173,7 @@ class Controller:
             latest = self._outside.clock.now().boot_seconds - SILENT_SECONDS
             for node, seen_boot_seconds in tuple(self._nodes.items()):
                 if node != self._outside.node and seen_boot_seconds <= latest:
-                    self._feed(self._desk.forget(node))
+                    self._queue.add(self._desk.forget(node))
                     del self._nodes[node]
 
     def _take_kept(self) -> None:
@@ -187,7 +190,7 @@ class Controller:
                 requests[delivery.topic] = opened
             else:
                 reports.append((delivery, opened))
-        self._feed(self._list.entries(self._desk, requests))
+        self._queue.add(self._list.entries(self._desk, requests))
         for delivery, opened in reports:
             self._report(delivery, opened)
 
@@ -195,10 +198,6 @@ class Controller:
         """Requests and reports of evictd's workers are numbered; old ones come late or again."""
         numbered = opened.place.kind in (topics.REQUEST, topics.REPORT)
         return not numbered or self.order.newer(topic, opened.message)
-
-    def _feed(self, entries: Iterable[Entry]) -> None:
-        for entry in entries:
-            self._outside.inbox.feed(entry.key, entry.given, slot=entry.slot)
 
     def _report(self, delivery: Delivery, opened: Opened) -> None:
         """Whose turn it is not is told so, unless it may not have heard of it yet."""
@@ -211,7 +210,7 @@ class Controller:
         now = self._outside.clock.now()
         verdict, entry = self._desk.report(delivery.topic, opened, recalled, now)
         if verdict is Standing.TAKEN:
-            self._feed((entry,))
+            self._queue.add((entry,))
         elif verdict is Standing.IGNORED:
             self.ignored += 1
         else:
@@ -297,6 +296,7 @@ class Controller:
         rules = structs.replace(rules, next_number=self._desk.directory.next_number(target))
         after, asked = advance(rules, case, given, now)
         self._desk.directory.update(key, case, after)
+        self._queue.weigh(key, after)
         if after == Case():
             self._desk.views.drop(key)
             self._outside.inbox.forget_timer(key)

@@ -7,7 +7,7 @@ alone.
 
 import asyncio
 from collections.abc import AsyncIterator, Hashable
-from itertools import islice
+from itertools import chain, islice
 from typing import Generic, TypeVar, cast
 
 from evictd.core.effects import Tick
@@ -37,6 +37,9 @@ class Inbox(Generic[G]):
         self._ready = asyncio.Event()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._closed = False
+        self.pressing: set[str] = set()
+        """Keys that are taken before all others, however long those wait; every batch looks at each
+        of them, so they have to be few."""
         self.busy_since: float | None = None
         """Boot time at which the worker took the batch that it is at; None while it waits."""
         self.overflowed = 0
@@ -94,8 +97,13 @@ class Inbox(Generic[G]):
                 self._ready.set()
 
     def _batch(self) -> list[tuple[str, G | Tick]]:
-        """Of the keys that have waited longest, everything; the others stay and coalesce on."""
-        keys = tuple(islice(self._waiting, KEYS_AT_ONCE))
+        """Everything of the pressing keys, then of those that have waited longest.
+
+        The others stay and coalesce on.
+        """
+        first = dict.fromkeys(key for key in self.pressing if key in self._waiting)
+        others = (key for key in self._waiting if key not in first)
+        keys = tuple(islice(chain(first, others), KEYS_AT_ONCE))
         batch = [(key, given) for key in keys for given in self._waiting.pop(key).values()]
         self._size -= len(batch)
         return batch

@@ -122,12 +122,13 @@ class Bench:
         """A new life of the controller on the same journal and bus."""
         clock = LoopClock(START)
         self.lives += 1
+        self.inbox: Inbox[Any] = Inbox(clock)
         outside: Outside[Any, Any, Any] = Outside(
             node="edge",
             scope="+",
             bus=FusedBus(self.router, self.fuse),
             epoch=Epoch(self.lives),
-            inbox=Inbox(clock),
+            inbox=self.inbox,
             clock=clock,
             journal=FusedJournal(self.journal, self.fuse),
             run_blocking=inline,

@@ -2,10 +2,21 @@
 
 from typing import Any
 
+import msgspec
 import pytest
-from tests.services.controller.bench import DEFAULT, DRAIN, OTHER, WEB, Bench, drained, web
+from tests.services.controller.bench import (
+    DEFAULT,
+    DRAIN,
+    OTHER,
+    WEB,
+    Bench,
+    drained,
+    request_topic,
+    web,
+)
 
 from evictd.core.protocol.policy import SUCCESS_KEPT_SECONDS
+from evictd.shell.inbox import KEYS_AT_ONCE
 
 pytestmark = pytest.mark.looptime
 
@@ -319,3 +330,31 @@ async def test_hundreds_of_targets_are_served(bench: Bench) -> None:
     await bench.observe(empty=True)
     await bench.after(6)
     assert bench.reasons().count("Evicted") == 300
+
+
+async def test_pressure_is_answered_before_the_hundreds_of_others_who_asked_earlier(
+    bench: Bench,
+) -> None:
+    """A machine that runs short does not wait until all wishes of others are looked at."""
+    await bench.begin()
+    for number in range(3 * KEYS_AT_ONCE):
+        requester = "acme.io/mover"
+        target = {"pod": {"name": f"p{number}", "uid": OTHER}}
+        body = {"target": target, "requester": requester, "intent": "Eviction"}
+        payload = msgspec.json.encode({"spec": body})
+        bench.router.publish(request_topic(f"p{number}", requester), payload, retain=True)
+    await bench.request(requester="evictd.io/node-pressure", type="Hard")
+    asked = [item["data"]["requester"] for item in bench.ear.events if "requester" in item["data"]]
+    assert asked[0] == "evictd.io/node-pressure"
+    assert len(asked) == 3 * KEYS_AT_ONCE + 1
+
+
+async def test_who_is_wanted_by_pressure_no_more_comes_first_no_more(bench: Bench) -> None:
+    await bench.begin()
+    await bench.request(requester="evictd.io/node-pressure", type="Hard")
+    assert len(bench.inbox.pressing) == 1
+    await bench.kill()
+    await bench.start()
+    assert len(bench.inbox.pressing) == 1
+    await bench.withdraw(requester="evictd.io/node-pressure")
+    assert not bench.inbox.pressing

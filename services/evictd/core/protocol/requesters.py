@@ -19,6 +19,11 @@ def wants(request: EvictionRequest) -> bool:
     return not deleting and request.spec.intent == Intent.EVICTION
 
 
+def presses(request: EvictionRequest) -> bool:
+    """Whether a machine that runs short wants it, and cannot wait for others."""
+    return request.spec.requester in PRESSURE_REQUESTERS
+
+
 def any_wants(requests: Iterable[EvictionRequest]) -> bool:
     """Whether anybody still wants the target to leave."""
     return any(wants(request) for request in requests)
@@ -72,4 +77,4 @@ def _within(ordered: Sequence[EvictionRequest], limit: int) -> Sequence[Eviction
     """The same order, with node pressure first where not all names have room."""
     if len({request.spec.requester for request in ordered}) <= limit:
         return ordered
-    return sorted(ordered, key=lambda request: request.spec.requester not in PRESSURE_REQUESTERS)
+    return sorted(ordered, key=lambda request: not presses(request))
