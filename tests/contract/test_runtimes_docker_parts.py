@@ -21,6 +21,8 @@ from evictd.runtimes import Keeper
 from evictd.runtimes.docker import DockerRuntime, Engine, ownership, reaching, runtime
 from evictd.runtimes.docker.inspection import Inspected
 from evictd.runtimes.docker.naming import Name
+from evictd.runtimes.docker.units import Unit, Units
+from evictd.shell.blocking import in_thread
 from evictd_schemas import Pod
 
 LABEL = "PODMAN_SYSTEMD_UNIT"
@@ -199,6 +201,29 @@ async def test_a_unit_that_systemd_does_not_know_or_that_never_goes_is_left_alon
         StopResult.REFUSED,
         f"it is managed by systemd unit {unit}",
     )
+
+
+async def test_a_unit_that_another_needs_is_stopped_after_that_one_only(
+    double: EngineDouble, machine: SystemdDouble, tmp_path: Path
+) -> None:
+    """systemd would stop the other too, which may be protected, and nobody would bring it back."""
+    await of_unit(double, machine)
+    await machine.unit("web.service", RequiredBy="app.service")
+    await machine.unit("app.service")
+    docker = docker_on(double, tmp_path, systemd=machine.manager)
+    (web,) = (await docker.list()).workloads
+    manager = "systemd unit web.service, needed by app.service"
+    assert (web.pod.managed_by, web.pod.protected) == (manager, True)
+    outcome = await docker.stop(web.reference, 0)
+    assert (outcome.result, outcome.why) == (StopResult.REFUSED, f"it is managed by {manager}")
+    units = Units(machine.manager, tmp_path, in_thread)
+    raced = await units.stop(Unit(name="web.service", known=True), 0)
+    assert (raced.result, raced.why) == (StopResult.REFUSED, "app.service would stop with it")
+    assert await machine.state("app.service") == await machine.state("web.service") == "active"
+    await machine.unit("app.service", ActiveState="inactive", SubState="dead")
+    (web,) = (await docker.list()).workloads
+    await docker.close()
+    assert (web.pod.managed_by, web.pod.protected) == ("systemd unit web.service", False)
 
 
 async def test_of_a_unit_with_several_containers_none_is_stopped(

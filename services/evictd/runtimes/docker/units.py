@@ -1,7 +1,8 @@
 """Containers that a unit of systemd runs, such as a Quadlet's: stopped and started through it.
 
 What the engine alone stopped systemd would take for a failure, and start again. A unit that runs
-several containers is left alone: its end would be theirs too.
+several containers is left alone, and so is one that others which run need: its end would be theirs
+too, and nobody would bring them back.
 """
 
 from collections import Counter
@@ -16,6 +17,7 @@ from evictd.core.errors import EvictdError
 from evictd.runtimes import hierarchies
 from evictd.runtimes.docker.inspection import Inspected
 from evictd.runtimes.systemd import Manager, never
+from evictd.runtimes.systemd.whole import Whole
 from evictd.shell.blocking import RunBlocking
 
 LABEL = "PODMAN_SYSTEMD_UNIT"
@@ -25,15 +27,25 @@ NONE_THERE = StopOutcome(result=StopResult.FAILED, why="systemd does not manage 
 
 
 class Unit(Struct, frozen=True, kw_only=True):
-    """The unit that runs a container; `obeys`: we can stop the container through it."""
+    """The unit that runs a container; `known`: to systemd, and the container is its only one.
+
+    `needed_by`: units that run and would stop with it.
+    """
 
     name: str
-    obeys: bool = False
+    known: bool = False
+    needed_by: tuple[str, ...] = ()
+
+    @property
+    def obeys(self) -> bool:
+        """Whether we can stop the container through it, and nothing else."""
+        return self.known and not self.needed_by
 
     @property
     def manager(self) -> str:
         """As people are told."""
-        return f"systemd unit {self.name}"
+        needed = f", needed by {', '.join(self.needed_by)}" if self.needed_by else ""
+        return f"systemd unit {self.name}{needed}"
 
 
 class Units:
@@ -47,20 +59,20 @@ class Units:
 
     async def of(self, containers: Iterable[Inspected]) -> Mapping[str, Unit]:
         """Container id to its unit, for those that have one; all that run are handed in."""
-        known = tuple(containers)
-        names = await self._run_blocking(lambda: self._names(known))
+        every = tuple(containers)
+        names = await self._run_blocking(lambda: self._names(every))
         if not names:
             return {}
         counts = Counter(names.values())
         alone = {name for name, count in counts.items() if count == 1}
-        obeying = await self._obeying(alone)
-        return {number: Unit(name=name, obeys=name in obeying) for number, name in names.items()}
+        known = await self._known(alone)
+        return {number: known.get(name, Unit(name=name)) for number, name in names.items()}
 
     async def stop(self, unit: Unit, grace_seconds: int | None) -> StopOutcome:
         """Through systemd. That it does not run there is a failure: its container does."""
         if self._manager is None:
             return NONE_THERE
-        outcome = await self._manager.stop(unit.name, grace_seconds)
+        outcome = await self._manager.stop(unit.name, grace_seconds, _objection)
         if outcome.result is StopResult.NOT_FOUND:
             why = f"{unit.manager} is not up, and its container is"
             return StopOutcome(result=StopResult.FAILED, why=why)
@@ -77,11 +89,21 @@ class Units:
         shown = await self._shown((name,))
         return None if shown is None else name in shown
 
-    async def _obeying(self, names: Iterable[str]) -> frozenset[str]:
-        wanted = [name for name in sorted(names) if never.reason((name,)) is None]
-        if not wanted or not await self._is_available():
-            return frozenset()
-        return await self._shown(wanted) or frozenset()
+    async def _known(self, names: Iterable[str]) -> Mapping[str, Unit]:
+        """Those that systemd has a file of, with what would stop with them."""
+        wanted = {name for name in names if never.reason((name,)) is None}
+        if not wanted or self._manager is None or not await self._is_available():
+            return {}
+        try:
+            shown = await self._manager.wholes(sorted(wanted))
+        except EvictdError:
+            return {}  # nothing is known of them, and so nothing is stopped through them
+        return {
+            name: Unit(name=name, known=not shown.cut, needed_by=_needed_by(whole))
+            for whole in shown.found
+            if whole.unit.load_state == "loaded"
+            for name in wanted & whole.unit.names
+        }
 
     async def _shown(self, names: Iterable[str]) -> frozenset[str] | None:
         """Those that systemd has a file of."""
@@ -91,7 +113,7 @@ class Units:
         try:
             units = await self._manager.show(sorted(wanted))
         except EvictdError:
-            return None  # nothing is known of them, and so nothing is stopped through them
+            return None
         return wanted & {
             name for unit in units if unit.load_state == "loaded" for name in unit.names
         }
@@ -116,6 +138,19 @@ class Units:
         above = next((before for before, at in pairwise(levels) if container.id in at), "")
         is_unit = above.endswith(SUFFIX) and never.reason((above,)) is None
         return above if is_unit else None
+
+
+def _needed_by(whole: Whole) -> tuple[str, ...]:
+    return tuple(unit.id for unit in whole.along if unit.runs)
+
+
+async def _objection(whole: Whole) -> StopOutcome | None:
+    """The last look: what has come up meanwhile."""
+    needed_by = _needed_by(whole)
+    if not needed_by:
+        return None
+    why = f"{', '.join(needed_by)} would stop with it"
+    return StopOutcome(result=StopResult.REFUSED, why=why)
 
 
 def is_unit(runtime_id: str) -> bool:
