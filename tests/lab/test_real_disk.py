@@ -30,8 +30,8 @@ DISK_MIB = 96
 INODES = 4_500
 LINE_MIB = 30
 INODES_LINE = 3_000
-PIDS_MAX = 240
-PIDS_LINE = 80
+PIDS_MAX = 320
+PIDS_LINE = 120
 IMAGE = "bare"
 REST = "trap 'exit 0' TERM; while :; do sleep 0.2; done"
 FILL = """
@@ -294,7 +294,7 @@ def test_of_process_ids_the_least_important_gives_back_what_it_took(machine: Mac
     """The group of all containers has a budget; priority decides, not the count alone."""
     folder = CGROUPS / "pids" / machine.engine.cgroup
     limit = (folder if folder.is_dir() else CGROUPS / machine.engine.cgroup) / "pids.max"
-    many = "i=0; while [ $i -lt 100 ]; do sleep 600 & i=$((i+1)); done;"
+    many = "i=0; while [ $i -lt 140 ]; do sleep 600 & i=$((i+1)); done;"
     machine.run("db", "sh", "-c", many + REST, priority="high")
     limit.write_text(str(PIDS_MAX))
     with node_on(machine, {"pid.available": str(PIDS_LINE)}).joined() as node:
