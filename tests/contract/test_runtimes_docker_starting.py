@@ -182,6 +182,17 @@ async def test_one_that_cannot_be_restarted_does_not_undo_the_start(
     assert "_/torrent shares its network and was not restarted: stop of" in outcome.why
 
 
+async def test_an_engine_that_is_away_has_not_been_asked(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """While it restarts, say: that is no failure of the workload's."""
+    web = double.add("1", "web")
+    await double.close()
+    outcome = await docker.start("_", "web", web)
+    assert outcome.result is StartResult.UNASKED
+    assert outcome.why.startswith(f"container {web[:12]}: ")
+
+
 @pytest.mark.parametrize(
     ("health", "ready"),
     [

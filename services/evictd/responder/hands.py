@@ -31,8 +31,9 @@ START_WEIGHTS = {
     StartResult.STARTED: 0,
     StartResult.RUNNING: 1,
     StartResult.FAILED: 2,
-    StartResult.REFUSED: 3,
-    StartResult.NOT_FOUND: 4,
+    StartResult.UNASKED: 3,
+    StartResult.REFUSED: 4,
+    StartResult.NOT_FOUND: 5,
 }
 
 log = structlog.get_logger(__name__)

@@ -142,6 +142,26 @@ class Unstartable(FakeRuntime):
         return StartOutcome(result=StartResult.REFUSED, why="it cannot")
 
 
+class Away(FakeRuntime):
+    """It does not answer now."""
+
+    async def start(self, namespace: str, name: str, runtime_id: str) -> StartOutcome:
+        del namespace, name, runtime_id
+        return StartOutcome(result=StartResult.UNASKED, why="no answer")
+
+
+async def test_a_runtime_that_does_not_answer_is_no_failure_of_the_workload() -> None:
+    """Nothing is counted: it is asked again soon."""
+    machine = Machine(runtime := Away())
+    machine.runtime = runtime
+    async with machine.life():
+        web = await stopped_web(machine)
+        before = machine.stopped()
+        status = await answer(machine, order(web))
+        assert (status.state, status.message) == ("Refused", "no answer")
+        assert machine.stopped() == before
+
+
 class Hung(FakeRuntime):
     """Its starts never end."""
 

@@ -95,14 +95,18 @@ def restored(
 ) -> tuple[OrderStatus, Stopped | None]:
     """How a start ended, and what stays of the record of what is down.
 
-    Nothing once it runs or was removed. What cannot be started by us is left to its owner.
+    Nothing once it runs or was removed. What cannot be started by us is left to its owner. A
+    runtime that does not answer is no failure of the workload's.
     """
     if outcome.runs:
         return structs.replace(finished(order, (), at), message=outcome.why), None
-    state = OrderState.REFUSED if outcome.result is StartResult.REFUSED else OrderState.FAILED
+    untried = outcome.result in (StartResult.REFUSED, StartResult.UNASKED)
+    state = OrderState.REFUSED if untried else OrderState.FAILED
     status = OrderStatus(order_uid=order.uid, state=state, finished=at, message=outcome.why)
     if outcome.result is StartResult.NOT_FOUND:
         return status, None
+    if outcome.result is StartResult.UNASKED:
+        return status, record
     if outcome.result is StartResult.REFUSED:
         return status, structs.replace(record, restore=Restore.MANUAL)
     attempts = record.attempts + 1

@@ -46,8 +46,10 @@ class StartResult(StrEnum):
     """It was removed meanwhile: there is nothing to start."""
     REFUSED = "refused"
     """The runtime cannot start it at all."""
+    UNASKED = "unasked"
+    """The runtime does not answer now: nothing was tried, and the workload has not failed."""
     FAILED = "failed"
-    """The runtime tried, or could not be reached."""
+    """The runtime tried."""
 
 
 class StartOutcome(Struct, frozen=True, kw_only=True):

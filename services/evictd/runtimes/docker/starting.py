@@ -39,6 +39,9 @@ class Starting:
         """
         try:
             container = await self._engine.inspect(container_id) if container_id else None
+        except PeerError as error:
+            return StartOutcome(result=StartResult.UNASKED, why=str(error))
+        try:
             if container is None:
                 return await self._replaced(name)
             return await self._begun(container)
