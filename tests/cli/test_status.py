@@ -235,6 +235,32 @@ def test_without_a_broker_an_engine_that_is_silent_or_refuses_is_late(machine: P
     ]
 
 
+@pytest.mark.parametrize("text", [b"no database " * 100, b""])
+def test_a_journal_that_cannot_be_read_hides_nothing_else(text: bytes, machine: Path) -> None:
+    path = machine / "state" / "controller.journal"
+    path.write_bytes(text)
+    alive(machine, "evictor", 2)
+    (machine / "run" / "responder.alive").write_text("soon")
+    lines = by_itself(path)
+    told = next((line for line in lines if line.startswith("journal: ")), "")
+    assert bool(text) == (f"{path} cannot be read" in told)
+    assert lines[-2:] == [
+        "workers:     evictor, alive",
+        f"late:        responder: {machine}/run/responder.alive cannot be read",
+    ]
+
+
+@pytest.mark.parametrize("text", ["{", '{"port": []}', '["port"]', '{"port": null}'])
+def test_a_record_of_a_broker_that_is_garbage_is_told_and_the_machine_speaks(
+    text: str, offline_run: Run, machine: Path
+) -> None:
+    (machine / "state" / "broker-record.json").write_text(text)
+    result = offline_run("status")
+    assert result.exit_code == 5
+    assert "broker" in result.stderr
+    assert "none is running here" in result.stdout
+
+
 def test_on_a_machine_without_evictd_the_exit_code_says_so(offline_run: Run) -> None:
     for arguments in ((), ("status",)):
         result = offline_run(*arguments)

@@ -145,12 +145,46 @@ async def test_a_damaged_file_is_an_error_that_names_it_and_never_an_empty_journ
             pass
 
 
-async def test_a_damaged_row_is_an_error_that_names_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE rows SET effects = '['",
+        """UPDATE rows SET state = '{"amount":1}'""",
+        """UPDATE rows SET effects = '[{"type":"Foretell"}]'""",
+    ],
+)
+async def test_a_row_that_is_damaged_or_of_another_version_is_an_error_and_stays(
+    statement: str, tmp_path: Path
+) -> None:
+    """It is told with its file and what to do, at each start, until somebody has."""
     async with opened(tmp_path) as journal:
         await journal.commit([counted(1)])
-        await execute(journal, "UPDATE rows SET effects = '['")
-        with pytest.raises(HostError, match="row 'a' cannot be read"):
-            await journal.rows()
+        await execute(journal, statement)
+        before = await execute(journal, "SELECT * FROM rows")
+    for _ in range(2):
+        async with opened(tmp_path) as journal:
+            with pytest.raises(HostError, match=r"journal is damaged .* at 'a': .* move it away"):
+                await journal.rows()
+            assert await execute(journal, "SELECT * FROM rows") == before
+
+
+async def test_a_row_of_a_version_that_knew_less_or_more_is_read(tmp_path: Path) -> None:
+    """What an upgrade adds has a default, and what a downgrade does not know is left out."""
+
+    class Later(Count, frozen=True, kw_only=True):
+        """A later version's state."""
+
+        word: str = "none"
+
+    later = Row(key="b", state=Later(number=2, word="new"), effects=())
+    async with SqliteJournal(tmp_path / "journal", Later, Effects) as journal:
+        await journal.commit([later])
+    async with opened(tmp_path) as former:
+        assert [row.state for row in await former.rows()] == [Count(number=2)]
+        await former.commit([counted(1)])
+    async with SqliteJournal(tmp_path / "journal", Later, Effects) as journal:
+        states = {row.key: row.state for row in await journal.rows()}
+    assert states == {"a": Later(number=1), "b": later.state}
 
 
 async def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:

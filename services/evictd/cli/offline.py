@@ -33,29 +33,34 @@ SHOWN = 10
 """Rows of each kind."""
 
 
-def silent_seconds() -> dict[str, float]:
-    """How long each worker of this machine has been silent; none is running where it is empty."""
-    found = {}
+def silent_seconds() -> dict[str, float | None]:
+    """How long each worker of this machine has been silent; none is running where it is empty.
+
+    None for a sign of life that cannot be read.
+    """
+    found: dict[str, float | None] = {}
     for file in sorted(runtime_folder().glob("*.alive")):
         try:
             found[file.stem] = time.clock_gettime(time.CLOCK_BOOTTIME) - boot_seconds(file)
         except HostError:
-            if file.exists():
-                raise  # else it has just ended
+            if file.exists():  # else it has just ended
+                found[file.stem] = None
     return found
 
 
 def late_workers() -> Iterator[str]:
     """Those whose loop has not come round for too long."""
     for worker, seconds in silent_seconds().items():
-        if not 0 <= seconds <= SILENT_SECONDS_MAX:
+        if seconds is None:
+            yield f"{worker}: {runtime_folder()}/{worker}.alive cannot be read"
+        elif not 0 <= seconds <= SILENT_SECONDS_MAX:
             yield f"{worker} has been silent for {seconds:.0f} s"
 
 
 def alive_workers() -> Iterator[str]:
     """Those whose loop has."""
     for worker, seconds in silent_seconds().items():
-        if 0 <= seconds <= SILENT_SECONDS_MAX:
+        if seconds is not None and 0 <= seconds <= SILENT_SECONDS_MAX:
             yield worker
 
 
@@ -91,9 +96,12 @@ def _remembered(journal: Path) -> tuple[tuple[Leaving, ...], list[Eviction], str
     """What ran when the journal was written last, what had ended, and why nothing is known."""
     if not past.readable(journal):
         return (), [], f"none that can be read at {journal}"
-    found = (leaving(item, item.metadata.namespace) for item in past.running(journal))
-    running = tuple(item for item in found if item is not None)
-    return running[:SHOWN], [*_evicted(past.history(journal))], ""
+    try:
+        found = [leaving(item, item.metadata.namespace) for item in past.running(journal)]
+        ended = [*_evicted(past.history(journal))]
+    except HostError as error:
+        return (), [], str(error)
+    return tuple(item for item in found if item is not None)[:SHOWN], ended, ""
 
 
 def _evicted(ended: Iterable[Eviction]) -> Iterator[Eviction]:

@@ -23,7 +23,7 @@ from evictd.cli.client_configuration import CLIENTS, SIGNATURE, option_folder
 from evictd.cli.options import Command, config_option
 from evictd.cli.situation import EVERYWHERE, NotFoundError
 from evictd.client import Mirror
-from evictd.core.errors import InputError, PeerError
+from evictd.core.errors import HostError, InputError, PeerError
 from evictd.shell import logs
 from evictd.shell.blocking import in_thread
 from evictd.shell.broker.access import OPERATOR, USERS
@@ -136,11 +136,12 @@ def broker_address(configuration: Configuration) -> Address:
     """As a person uses it. Raises `PeerError` where none is known."""
     try:
         return operator_address(configuration)
-    except InputError as error:
+    except (InputError, HostError) as error:
         noted = noted_address() if is_owned(configuration.broker) else None
-        if noted is None:
-            raise PeerError(f"{error}: {_remedy()}") from error
-        return noted
+        if noted is not None:
+            return noted
+        remedy = "" if isinstance(error, HostError) else f": {_remedy()}"
+        raise PeerError(f"{error}{remedy}") from error
 
 
 def _remedy() -> str:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from evictd.core.errors import HostError
 from evictd.shell.causes import UNREADABLE
-from evictd.shell.journal_store import BUSY_SECONDS, HISTORY_MAX
+from evictd.shell.journal_store import BUSY_SECONDS, HISTORY_MAX, KEPT
 from evictd_schemas import Event, Eviction
 
 S = TypeVar("S")
@@ -65,7 +65,7 @@ def _selected(
                 return []
             return connection.execute(statement, values).fetchall()
     except sqlite3.Error as error:
-        raise HostError(f"the journal {path} cannot be read: {error}") from error
+        raise HostError(f"the journal {path} cannot be read: {error}. {KEPT}") from error
 
 
 def _address(path: Path) -> str:
@@ -83,5 +83,5 @@ def _decoded(path: Path, text: bytes, kind: type[S]) -> S:
         return msgspec.json.decode(text, type=kind)
     except UNREADABLE as error:
         raise HostError(
-            f"the journal {path} was written by another version of evictd: {error}"
+            f"the journal {path} is damaged or of another version of evictd: {error}. {KEPT}"
         ) from error

@@ -24,7 +24,7 @@ from evictd.shell.bus.marks import Mark
 from evictd.shell.garbage import building_states
 from evictd.shell.journal import Row
 from evictd.shell.journal_codec import READING_ERRORS, Codec
-from evictd.shell.journal_store import HISTORY_MAX, Past, Store
+from evictd.shell.journal_store import HISTORY_MAX, KEPT, Past, Store
 
 S = TypeVar("S")
 E = TypeVar("E")
@@ -122,7 +122,10 @@ class SqliteJournal(Generic[S, E]):
         try:
             row_state, row_effects = self._codec.read(state, effects)
         except READING_ERRORS as error:
-            raise HostError(f"the journal's row {key!r} cannot be read: {error}") from error
+            raise HostError(
+                f"the journal {self._store.path} is damaged or of another version of evictd, at "
+                f"{key!r}: {error}. {KEPT}"
+            ) from error
         return Row(key=key, state=row_state, effects=row_effects)
 
     async def commit(self, rows: Sequence[Row[S, E]]) -> None:

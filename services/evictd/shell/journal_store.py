@@ -23,6 +23,11 @@ HISTORY_MAX = 2_000
 """Past things that are kept, some kilobytes each; the oldest go first."""
 HISTORY_SECONDS = 90 * 86_400.0
 """Nothing is kept for longer."""
+KEPT = (
+    "Nothing in it was changed: make room, go on with the version that wrote it, or repair it; if "
+    "it is lost, move it away: what is on the bus is then taken up again from there"
+)
+"""What to do about a journal that one cannot read."""
 TABLES = """
 CREATE TABLE IF NOT EXISTS rows (
     key TEXT PRIMARY KEY, state BLOB, effects BLOB NOT NULL, number INTEGER NOT NULL
@@ -54,15 +59,15 @@ class Store:
     """One file, with the connection that writes."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._connection: sqlite3.Connection | None = None
         self._number = 0
 
     def open(self) -> None:
         """Raises `HostError` for a file that cannot be used; it is never taken as empty."""
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
             self._connection = self._connect()
             self._check(self._connection)
         except (OSError, sqlite3.Error) as error:
@@ -134,7 +139,7 @@ class Store:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         connection.execute("PRAGMA journal_mode = WAL").fetchall()
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -148,7 +153,7 @@ class Store:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version > FORMAT:
             raise HostError(
-                f"{self._path} was written by a newer version of evictd (format {version}, this "
+                f"{self.path} was written by a newer version of evictd (format {version}, this "
                 f"one knows {FORMAT}): go on with that version"
             )
         connection.executescript(TABLES)
@@ -163,14 +168,11 @@ class Store:
 
     def _live(self) -> sqlite3.Connection:
         if self._connection is None:
-            raise HostError(f"the journal {self._path} is not open")
+            raise HostError(f"the journal {self.path} is not open")
         return self._connection
 
     def _unusable(self, cause: object) -> HostError:
-        return HostError(
-            f"the journal {self._path} cannot be used: {cause}. Make room or repair the file; if "
-            "it is lost, move it away: what is on the bus is then taken up again from there"
-        )
+        return HostError(f"the journal {self.path} cannot be used: {cause}. {KEPT}")
 
 
 def _keep(connection: sqlite3.Connection, past: Past) -> None:

@@ -86,7 +86,8 @@ class Folder:
 
     def record(self) -> dict[str, int]:
         """`port`, and `pid` and `started` of the last broker, as far as they are known."""
-        return {name: int(value) for name, value in _read(self._record).items()}
+        found = _read(self._record)
+        return {name: value for name, value in found.items() if isinstance(value, int)}
 
     def keep_record(self, **values: int) -> None:
         """Replace the record."""
@@ -133,6 +134,8 @@ def _read(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
+    except PermissionError as error:
+        raise HostError(f"{path} cannot be read: {error.strerror}; try it with sudo") from error
     except (OSError, ValueError) as error:
         raise HostError(f"{path} cannot be read: {error}; delete it to begin anew") from error
     if not isinstance(found, dict):
