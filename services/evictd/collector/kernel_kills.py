@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from evictd.collector.sources.workloads import Measured
 from evictd_schemas import Pod
@@ -14,6 +14,8 @@ class Tally(Struct, frozen=True, kw_only=True):
     machine: int | None = None
     groups: dict[str, int] = {}
     pods: tuple[Pod, ...] = ()
+    unexplained: bool = False
+    """The machine's has risen since, and by no figure of a workload: those may have been late."""
 
 
 class Kill(Struct, frozen=True, kw_only=True):
@@ -31,7 +33,10 @@ class Kill(Struct, frozen=True, kw_only=True):
 def compare(
     before: Tally, machine: int | None, measured: Sequence[Measured]
 ) -> tuple[Tally, Kill | None]:
-    """What happened between two looks. The first look only takes the counts."""
+    """What happened between two looks. The first look only takes the counts.
+
+    A kill of which nothing says whom it hit is told by the next look.
+    """
     groups = {look.pod.uid: look.kill_count for look in measured if look.kill_count is not None}
     pods = tuple(look.pod for look in measured)
     if before.machine is None or machine is None or machine <= before.machine:
@@ -41,5 +46,7 @@ def compare(
     victims = tuple(pod for pod in pods if groups.get(pod.uid, 0) > before.groups.get(pod.uid, 0))
     present = {pod.uid for pod in pods}
     gone = () if victims else tuple(pod for pod in before.pods if pod.uid not in present)
+    if not (victims or gone or before.unexplained):
+        return structs.replace(before, unexplained=True), None
     kill = Kill(count=machine - before.machine, total=machine, victims=victims, gone=gone)
     return Tally(machine=machine, groups=groups, pods=pods), kill

@@ -141,6 +141,26 @@ def test_a_group_that_counts_before_the_machine_does_is_still_the_victim() -> No
     assert [victim.name for victim in kill.victims] == ["web"]
 
 
+def test_a_group_that_counts_after_the_machine_does_is_still_the_victim() -> None:
+    """Its figures were late in the look that saw the machine's count; the next one has them."""
+    tally, _ = kernel_kills.compare(Tally(), 5, [measured("web", 2)])
+    tally, early = kernel_kills.compare(tally, 6, [measured("web", 2)])
+    tally, kill = kernel_kills.compare(tally, 6, [measured("web", 3)])
+    assert early is None
+    assert kill is not None
+    assert (kill.count, [victim.name for victim in kill.victims]) == (1, ["web"])
+    assert kernel_kills.compare(tally, 6, [measured("web", 3)])[1] is None
+
+
+def test_a_kill_that_no_group_counts_is_told_by_the_next_look_as_one_of_nobody() -> None:
+    tally, _ = kernel_kills.compare(Tally(), 5, [measured("web", 2)])
+    tally, early = kernel_kills.compare(tally, 6, [measured("web", 2)])
+    tally, kill = kernel_kills.compare(tally, 7, [measured("web", 2)])
+    assert early is None
+    assert kill == Kill(count=2, total=7)
+    assert kernel_kills.compare(tally, 7, [measured("web", 2)])[1] is None
+
+
 def test_a_victim_that_is_gone_is_only_suspected() -> None:
     tally, _ = kernel_kills.compare(Tally(), 5, [measured("web", 0), measured("db", 0)])
     _, kill = kernel_kills.compare(tally, 7, [measured("db", 0)])
