@@ -34,13 +34,13 @@ PLAIN = Boot(
         "tests/guest/story_pressure.py",
         "tests/guest/story_docker.py",
     ),
-    seconds_max=500,
+    seconds_max=600,
 )
 SYSTEMD = Boot(
     name="systemd",
     init="/sbin/init",
     memory_mib=1024,
     stories=("tests/guest/story_systemd.py", "tests/guest/story_unit.py"),
-    seconds_max=500,
+    seconds_max=600,
 )
 BOOTS = {boot.name: boot for boot in (PLAIN, SYSTEMD)}

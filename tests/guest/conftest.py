@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,10 @@ if (root := str(Path(__file__).parents[2])) not in sys.path:
 from tests.guest.boots import BOOTS
 from tests.guest.machine import Guest, Told, collected
 from tests.lab.conftest import capped_cgroup  # noqa: F401  # for the stories
+
+HEARD = pytest.StashKey[dict[str, Told]]()
+SLOWEST = 6
+"""Stories of each boot of which the time is shown."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -29,13 +32,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def guests(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Guest]]:
-    """Every boot of which a test asks, all at once: a story waits more than it works."""
-    items = [item for item in request.session.items if isinstance(item, pytest.Function)]
-    wanted = {item.callspec.params["boot"] for item in items if "told" in item.fixturenames}
+    """Every boot of which a test asks, with the stories that are asked for.
+
+    All at once: a story waits more than it works.
+    """
+    wanted: dict[str, list[str]] = {}
+    for item in request.session.items:
+        if isinstance(item, pytest.Function) and "told" in item.fixturenames:
+            wanted.setdefault(item.callspec.params["boot"], []).append(
+                item.callspec.params["story"]
+            )
     started: dict[str, Guest] = {}
     try:
-        for name in sorted(wanted):
-            started[name] = Guest(BOOTS[name], tmp_path_factory.mktemp(name))
+        for name, stories in wanted.items():
+            started[name] = Guest(BOOTS[name], stories, tmp_path_factory.mktemp(name))
         yield started
     finally:
         for guest in started.values():
@@ -43,6 +53,21 @@ def guests(
 
 
 @pytest.fixture(scope="session")
-def told(guests: dict[str, Guest]) -> Callable[[str], Told]:
+def told(guests: dict[str, Guest], request: pytest.FixtureRequest) -> Callable[[str], Told]:
     """What a boot told; the first to ask waits for its end."""
-    return cache(lambda name: guests[name].told())
+    heard = request.config.stash.setdefault(HEARD, {})
+
+    def waited(name: str) -> Told:
+        if name not in heard:
+            heard[name] = guests[name].told()
+        return heard[name]
+
+    return waited
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What took how long in the guests, which pytest here cannot know."""
+    for name, told in terminalreporter.config.stash.get(HEARD, {}).items():
+        terminalreporter.section(f"guest {name}")
+        for line in told.figures(SLOWEST):
+            terminalreporter.write_line(line)

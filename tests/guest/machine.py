@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -39,8 +40,11 @@ COLLECTION_SECONDS = 120
 END_SECONDS = 20
 KERNEL_WORDS = "console=ttyS0 quiet psi=1 panic=-1 mitigations=off systemd.show_status=no"
 CONSOLE_LINES = 60
+UP = "guest: up"
+"""The console's word for it, by the guest's first program."""
 PATIENCE = 4
 """A guest needs about five times as long as its host, so that deadlines of stories are longer."""
+STORY_SECONDS = 60  # the project's own limit of a test
 RUN = r"""
 packages=$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 printf '/job/services\n/job/schemas\n' >"$packages/evictd.pth"
@@ -80,6 +84,17 @@ class Told:
         """The last lines of the console."""
         return "\n".join(self.console.splitlines()[-CONSOLE_LINES:])
 
+    def figures(self, slowest: int) -> list[str]:
+        """How long it took to be up, all stories together, and the slowest ones."""
+        began = [line[line.index(UP) :] for line in self.console.splitlines() if UP in line]
+        seconds = sum(story.seconds for story in self.stories.values())
+        order = sorted(self.stories.items(), key=lambda item: -item[1].seconds)
+        return [
+            *began,
+            f"{seconds:6.1f} s  {len(self.stories)} stories",
+            *(f"{story.seconds:6.1f} s  {name}" for name, story in order[:slowest]),
+        ]
+
 
 def image() -> Path:
     """The folder with kernel, initial disk and root disk; made at the first time."""
@@ -113,12 +128,12 @@ def collected(boot: Boot) -> list[str]:
 class Guest:
     """A boot that runs from now on. `folder` keeps its job, its console and its news."""
 
-    def __init__(self, boot: Boot, folder: Path) -> None:
+    def __init__(self, boot: Boot, stories: Sequence[str], folder: Path) -> None:
         self._boot = boot
         self._console, self._news = folder / "console", folder / "news"
         self._complaint = folder / "complaint"
         parts, job = image(), folder / "job.tar"
-        _write_job(boot, job)
+        _write_job(stories, job)
         command = [
             *("setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64"),  # never outlives the tests
             *("-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(boot.memory_mib)),
@@ -172,8 +187,9 @@ def _heard(news: str) -> dict[str, Story]:
     return stories
 
 
-def _write_job(boot: Boot, archive: Path) -> None:
-    run = RUN.format(patience=PATIENCE, seconds=60 * PATIENCE, words=shlex.join(boot.stories))
+def _write_job(stories: Sequence[str], archive: Path) -> None:
+    seconds = STORY_SECONDS * PATIENCE
+    run = RUN.format(patience=PATIENCE, seconds=seconds, words=shlex.join(stories))
     about = f"Metadata-Version: 2.1\nName: evictd\nVersion: {version('evictd')}\n"
     with tarfile.open(archive, "w") as job:
         for name in TAKEN:
