@@ -98,6 +98,10 @@ class Ear:
         found = (m for m in self.all("events/") if m.topic.endswith(f"/{reason}"))
         return [m.content for m in found]
 
+    def kernel_kills(self) -> list[Any]:
+        """Workloads of the node that the kernel killed; what it killed elsewhere is no matter."""
+        return [victim for oom in self.events("SystemOOM") for victim in oom["data"]["victims"]]
+
 
 @dataclass(kw_only=True)
 class Node:

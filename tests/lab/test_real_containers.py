@@ -87,7 +87,7 @@ def test_of_a_compose_project_the_labelled_container_goes(
         (evicted,) = node.hears.events("Evicted")
         assert evicted["subject"] == f"{PROJECT}/batch"
         assert evicted["data"]["pod"]["name"] == "batch"
-        assert not node.hears.events("SystemOOM")
+        assert not node.hears.kernel_kills()
         lines = project("ps", "--all", "--format={{.Service}} {{.State}} {{.ExitCode}}")
         assert sorted(lines.splitlines()) == ["batch exited 0", "db running 0", "web running 0"]
 
@@ -106,7 +106,7 @@ def test_a_container_that_ignores_the_signal_and_eats_on_is_killed_before_the_ke
             node.until("it is evicted", lambda: node.hears.events("Evicted"))
             (evicted,) = node.hears.events("Evicted")
             assert evicted["data"]["tookSeconds"] < GRACE_SECONDS - 1
-            assert not node.hears.events("SystemOOM")
+            assert not node.hears.kernel_kills()
         inspected = docker_engine.docker("inspect", "--format={{json .State}}", "eater")
         state = json.loads(inspected)
         assert (state["Status"], state["ExitCode"], state["OOMKilled"]) == ("exited", 137, False)
