@@ -84,7 +84,7 @@ def told(configuration: Configuration, seen: Figures, journal: Path, now: dateti
         conditions=tuple(held(look.given.pressure)),
         leaving=running,
         down=tuple(_down(ended, observation, now)),
-        next=following(explained(look).ranking),
+        next=following(explained(look).ranking, running),
         workers=tuple(alive_workers()),
         late=(*late_workers(), *failing, *seen.silent),
         evicted=tuple(_gone(past.ended_since(ended, now - LATELY)))[-SHOWN:],

@@ -121,6 +121,7 @@ def standing(mirror: Mirror, configuration: Configuration, node: str, now: datet
     observation = mirror.get(topics.OBSERVATION, node)
     statuses = [found.message for found in mirror.objects(topics.WORKER, node)]
     names = {status.worker for status in statuses}
+    running = tuple(_leaving(mirror, node))
     return Standing(
         node=node,
         source="bus",
@@ -128,14 +129,10 @@ def standing(mirror: Mirror, configuration: Configuration, node: str, now: datet
         observed=None if observation is None else observation.time,
         known=is_known(pressure),
         conditions=tuple(held(pressure)),
-        leaving=tuple(
-            running
-            for found in mirror.objects(topics.EVICTION, node)
-            if (running := leaving(found.message, found.place.names["namespace"])) is not None
-        ),
+        leaving=running,
         down=tuple(_down(mirror, node, now)),
         holds=tuple(absence.holds(mirror, node, now)),
-        next=following(ranking(mirror, configuration, node, now)),
+        next=following(ranking(mirror, configuration, node, now), running),
         workers=tuple(status.worker for status in statuses if status.status == "ready"),
         served_by=() if statuses else tuple(served_from(mirror, node)),
         late=tuple(late(statuses)),
@@ -180,6 +177,13 @@ def leaving(eviction: Eviction, namespace: str) -> Leaving | None:
     )
 
 
+def _leaving(mirror: Mirror, node: str) -> Iterator[Leaving]:
+    for found in mirror.objects(topics.EVICTION, node):
+        running = leaving(found.message, found.place.names["namespace"])
+        if running is not None:
+            yield running
+
+
 def _down(mirror: Mirror, node: str, now: datetime) -> Iterator[Down]:
     said = absence.absent(mirror, node)
     for found in mirror.objects(topics.STOPPED, node):
@@ -195,9 +199,11 @@ def _down(mirror: Mirror, node: str, now: datetime) -> Iterator[Down]:
         )
 
 
-def following(order: Iterable[RankedPod]) -> Following | None:
-    """The first who may go."""
-    row = next((row for row in order if row.verdict in GOING), None)
+def following(order: Iterable[RankedPod], running: Iterable[Leaving]) -> Following | None:
+    """The first who may go and is not on its way already, whoever asked for that."""
+    gone = {(one.namespace, one.name) for one in running}
+    free = (row for row in order if (row.pod.namespace, row.pod.name) not in gone)
+    row = next((row for row in free if row.verdict in GOING), None)
     if row is None:
         return None
     return Following(namespace=row.pod.namespace, name=row.pod.name, why=row.why)
