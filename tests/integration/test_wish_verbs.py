@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -123,6 +124,20 @@ def test_a_wish_that_has_to_wait_says_why_and_may_be_taken_back(owner: Owner, wh
     (topic,) = owner.wishes()
     assert owner.types("restore", "--end", *name).stdout == f"{topic}\n"
     until("it is taken back", lambda: not owner.wishes())
+    owner.site.publish(owner.record, b"", retain=True)
+
+
+def test_ctrl_c_leaves_the_wish_standing(owner: Owner) -> None:
+    owner.lost(restore="never", lastUsage=1 << 50)
+    with owner.meanwhile("restore", owner.name) as process:
+        until("the wish is there", owner.wishes)
+        assert process.stderr is not None
+        assert "will be started" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (process.returncode, out) == (130, "")
+    assert err.splitlines()[-1].startswith("the wish stands: ")
+    assert owner.types("restore", "--end").returncode == 0
     owner.site.publish(owner.record, b"", retain=True)
 
 

@@ -1,5 +1,6 @@
 """`evictd restore POD`: have something started again now that evictd has stopped."""
 
+import asyncio
 import sys
 from collections.abc import Sequence
 from datetime import timedelta
@@ -25,6 +26,8 @@ from evictd_schemas import Wish, topics
 
 STANDS_SECONDS = 7 * 86_400.0
 """So long a wish stands that nobody follows or takes back: for longer nobody means it."""
+
+STANDS = "the wish stands: `evictd restore --end` takes it back"
 
 
 @click.command("restore")
@@ -63,7 +66,11 @@ async def _asked(reader: Reader, pod: str | None) -> int:
             verb=Verb.RESTORE, target=target, until=utc_now() + timedelta(seconds=STANDS_SECONDS)
         )
         wished = Wished(node=node, name=wish_name(Verb.RESTORE, target), wish=wish)
-        said = await told(mirror, wished, reader.timeout)
+        try:
+            said = await told(mirror, wished, reader.timeout)
+        except asyncio.CancelledError:
+            talk(STANDS)
+            raise
         return _end(mirror, wished, said, reader.timeout)
 
 
@@ -79,9 +86,7 @@ def _end(mirror: Mirror, wished: Wished, said: Said | None, seconds: float | Non
     """What has had its answer is of no use any more; its writer clears it."""
     if said is None:
         within = "" if seconds is None else f" in {seconds:g} s"
-        raise TimedOutError(
-            f"nothing came back{within}; the wish stands: `evictd restore --end` takes it back"
-        )
+        raise TimedOutError(f"nothing came back{within}; {STANDS}")
     mirror.clear(topics.WISH, wished.node, **wished.levels)
     click.echo(said.text)
     return 0 if said.done else 1
