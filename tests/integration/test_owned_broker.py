@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from aiomqtt import Client, MqttError, ProtocolVersion
+from structlog.testing import capture_logs
 
 from evictd.core.errors import HostError, InputError, PeerError
 from evictd.core.exchange import Exchange
@@ -19,6 +20,7 @@ from evictd.shell.broker import OwnedBroker, access_list, owned, owned_address, 
 from evictd.shell.broker.access import USERS, Asking
 from evictd.shell.broker.folder import Folder
 from evictd.shell.bus.address import Address
+from evictd.shell.bus.link_client import REFUSALS_MAX, connect
 from evictd_schemas import topics
 from evictd_schemas.topics import ALL, Role
 
@@ -138,6 +140,22 @@ async def test_without_a_login_or_with_a_wrong_password_nobody_gets_in(
         with pytest.raises(MqttError):
             async with client(address):
                 pass
+
+
+async def test_what_the_access_list_refuses_is_told_with_its_topic_and_once(
+    broker: OwnedBroker,
+) -> None:
+    """The broker acknowledges what it refuses; only the reason code tells."""
+    with capture_logs() as told:
+        async with connect(broker.address(Role.COLLECTOR.value), "speaker") as speaker:
+            for _ in range(2):
+                await speaker.publish(DECISION, b"{}", qos=1, retain=True)
+            await speaker.publish(OBSERVATION, b"{}", qos=1, retain=True)
+            for number in range(2 * REFUSALS_MAX):
+                await speaker.publish(f"plant/{number}", b"{}", qos=1)
+    refused = [line["topic"] for line in told if "refuses" in line["event"]]
+    assert refused == [DECISION, *(f"plant/{number}" for number in range(REFUSALS_MAX - 1))]
+    assert {line["reason"] for line in told} == {"Not authorized"}
 
 
 def test_every_user_of_the_list_has_one_block_and_outsiders_only_their_own_names() -> None:

@@ -9,10 +9,13 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 from uuid import uuid4
 
 import anyio
+import structlog
 from aiomqtt import Client, MqttError, ProtocolVersion, Will
+from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from evictd.shell.bus.address import Address
@@ -28,8 +31,39 @@ WINDOW = 20
 """Publishes in flight: fastest there, and slower again above 100."""
 QUIET_SECONDS = 0.3
 """Nothing more came in this time: the list is taken as complete where no marker can be sent."""
+REFUSALS_MAX = 20
+"""Topics of one connection on which a refusal is told; it stands for many more then."""
 LOGGER = logging.getLogger("evictd.mqtt")
 NO_DELAY = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
+
+log = structlog.get_logger(__name__)
+
+
+class _Client(Client):
+    """aiomqtt's, which takes a refusal for an acknowledgement.
+
+    To say it again would change nothing, but whoever runs the broker has to know.
+    """
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self._refused: dict[str, None] = {}
+
+    def _on_publish(
+        self, client: Any, userdata: Any, mid: int, reason_code: ReasonCode, properties: Any
+    ) -> None:
+        if reason_code.is_failure:
+            topic = client._out_messages[mid].topic  # noqa: SLF001 - paho tells the number alone
+            self._tell(topic, str(reason_code))
+        super()._on_publish(client, userdata, mid, reason_code, properties)
+
+    def _tell(self, topic: str, reason: str) -> None:
+        if topic in self._refused or len(self._refused) >= REFUSALS_MAX:
+            return
+        self._refused[topic] = None
+        log.error(
+            "the broker refuses what is said: look at its access list", topic=topic, reason=reason
+        )
 
 
 @asynccontextmanager
@@ -40,7 +74,7 @@ async def connect(
 
     A client that connected again would later send what it had reported as failed.
     """
-    client = Client(
+    client = _Client(
         address.host,
         address.port,
         username=address.username,
