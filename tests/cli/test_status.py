@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -280,6 +281,15 @@ def test_as_json_it_is_one_object_with_and_without_a_broker(offline_run: Run) ->
     stage.evict()
     assert at_home(stage).leaving[0].responder == DRAIN
     assert msgspec.json.decode(msgspec.json.encode(at_home(stage)))["leaving"][0]["name"] == "web"
+
+
+def test_what_the_alphabet_of_the_terminal_does_not_have_is_an_escape(
+    evictd_process: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    odd = {"EVICTD_STATEFOLDER": "/nowhere/…", "EVICTD_NODE": NODE}
+    result = evictd_process("status", **odd, PYTHONIOENCODING="latin-1")
+    assert (result.returncode, "Traceback" in result.stderr) == (5, False)
+    assert "/nowhere/\\u2026" in result.stdout
 
 
 def test_a_source_that_does_not_answer_is_late_as_its_worker_says(machine: Path) -> None:

@@ -4,6 +4,7 @@ Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 failed, 2 usage, 3 co
 4 not found, 5 bus unreachable, 6 timed out, 9 replaced by a newer worker, 130 interrupted.
 """
 
+import io
 import sys
 
 from evictd.cli.verbs import evictd
@@ -13,7 +14,12 @@ __all__ = ["evictd", "main"]
 
 
 def main() -> None:
-    """Run the command line; an error of the family is told in its own words, without traceback."""
+    """Run the command line; an error of the family is told in its own words, without traceback.
+
+    What the terminal's alphabet does not have is written as an escape.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         evictd()
     except EvictdError as error:

@@ -17,7 +17,12 @@ from evictd.cli.tables import Output, output_option
 STATE_WIDTH = max(map(len, State)) + 2
 CHECK_WIDTH = 28
 MORE = " " * STATE_WIDTH
-PLURALS = {State.PROBLEM: "problems", State.NOTE: "notes", State.OK: "ok"}
+COUNTED = {
+    State.PROBLEM: ("problem", "problems"),
+    State.NOTE: ("note", "notes"),
+    State.OK: ("ok", "ok"),
+}
+"""One of them and several."""
 
 
 @click.command("doctor")
@@ -59,4 +64,8 @@ def lines(finding: Finding) -> Iterator[str]:
 def summary(found: Sequence[Finding]) -> str:
     """How many of each."""
     counts = Counter(one.state for one in found)
-    return ", ".join(f"{counts[state]} {word}" for state, word in PLURALS.items())
+    words = (
+        (counts[state], one if counts[state] == 1 else many)
+        for state, (one, many) in COUNTED.items()
+    )
+    return ", ".join(f"{count} {word}" for count, word in words)

@@ -33,13 +33,13 @@ def command(reader: Reader, output: str) -> None:
     workers' signs of life and a look at the machine itself tell; the exit code is 5 then.
     """
     configuration = _in_force(reader)
+    node = reader.node or home_node(configuration)
     try:
-        node = reader.node or home_node(configuration)
         told = run(_looked(reader, configuration, node))
     except PeerError as error:
         talk(f"evictd: {error}")
-        node = this_node(configuration)
-        found = offline.standing(configuration, node, journal_of(configuration), utc_now())
+        here = node if reader.node is None else this_node(configuration)
+        found = offline.standing(configuration, here, journal_of(configuration), utc_now())
         _print(_with_file_holds(found, configuration), output)
         sys.exit(error.exit_code)
     if reader.node is None:  # a worker may stand as ready on the bus and show no life here

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from evictd.core.errors import HostError
 from evictd.shell.causes import UNREADABLE
-from evictd.shell.journal_store import BUSY_SECONDS, HISTORY_MAX, KEPT
+from evictd.shell.journal_store import BUSY_SECONDS, HISTORY_MAX, KEPT, check_format
 from evictd_schemas import Event, Eviction
 
 S = TypeVar("S")
@@ -48,6 +48,15 @@ def events(path: Path) -> list[Event]:
     return sorted(told.values(), key=lambda event: event.time)
 
 
+def problem(path: Path, state: type[Any]) -> str | None:
+    """Why its worker would not start with it, as far as its states tell; None where it would."""
+    try:
+        states(path, state)
+    except HostError as error:
+        return str(error).removesuffix(f". {KEPT}")
+    return None
+
+
 class _Told(Struct, frozen=True, kw_only=True):
     """An effect of a row, as far as it is an event."""
 
@@ -61,6 +70,7 @@ def _selected(
     try:
         connecting = sqlite3.connect(_address(path), timeout=BUSY_SECONDS, uri=True)
         with closing(connecting) as connection:
+            check_format(path, connection.execute("PRAGMA user_version").fetchone()[0])
             if connection.execute(known, (table,)).fetchone() is None:
                 return []
             return connection.execute(statement, values).fetchall()

@@ -151,11 +151,7 @@ class Store:
         if problems != [("ok",)]:
             raise self._unusable(str(problems[0][0]))
         version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version > FORMAT:
-            raise HostError(
-                f"{self.path} was written by a newer version of evictd (format {version}, this "
-                f"one knows {FORMAT}): go on with that version"
-            )
+        check_format(self.path, version)
         connection.executescript(TABLES)
         connection.execute(f"PRAGMA user_version = {FORMAT}")
         self._number = connection.execute("SELECT max(number) FROM rows").fetchone()[0] or 0
@@ -173,6 +169,15 @@ class Store:
 
     def _unusable(self, cause: object) -> HostError:
         return HostError(f"the journal {self.path} cannot be used: {cause}. {KEPT}")
+
+
+def check_format(path: Path, version: int) -> None:
+    """Raises `HostError` for tables that this version does not know."""
+    if version > FORMAT:
+        raise HostError(
+            f"the journal {path} was written by a newer version of evictd (format {version}, this "
+            f"one knows {FORMAT}). {KEPT}"
+        )
 
 
 def _keep(connection: sqlite3.Connection, past: Past) -> None:

@@ -23,6 +23,14 @@ def worst(every: list[Finding]) -> Finding:
     return min(every, key=lambda one: order.index(one.state))
 
 
+def test_a_journal_that_cannot_be_read_keeps_evictd_from_starting() -> None:
+    facts = StateFacts(folder=FOLDER, writable=True, journals=("the journal x is damaged",))
+    told, folder = disks.state_findings(facts)
+    assert (told.state, told.text) == (State.PROBLEM, "the journal x is damaged")
+    assert "does not start" in told.means
+    assert folder.state is State.OK
+
+
 def test_a_machine_that_accounts_for_everything_is_in_order() -> None:
     assert {one.state for one in kernel.cgroup_findings(WHOLE)} == {State.OK}
 
@@ -205,6 +213,7 @@ ROOMY = 10 << 30
     ("facts", "state", "words"),
     [
         (StateFacts(folder=FOLDER), State.OK, "not there yet"),
+        (StateFacts(folder=FOLDER, may_be_made=False), State.NOTE, "may not make it"),
         (StateFacts(folder=FOLDER, error="Permission denied"), State.NOTE, "Permission denied"),
         (StateFacts(folder=FOLDER, writable=False), State.NOTE, "not for this user"),
         (

@@ -1,7 +1,9 @@
 """Facts about kernel, processes, disks and clock, read from trees of files."""
 
 import os
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from evictd.cli.checkup.killers import Killer
 from evictd.cli.examination import clock, disks, kernel, processes, roles, rules
 from evictd.collector.stalls import WINDOWS_MICROSECONDS
+from evictd.shell.journal_store import Store
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.sources import FileSystemSources, MemorySource, Sources
 
@@ -315,6 +318,24 @@ def test_a_state_folder_that_is_not_there_is_told_with_the_room_above_it(tmp_pat
     assert found.writable is None
     assert found.free_bytes is not None
     assert disks.state(tmp_path, Path("/proc")).writable is True
+
+
+def test_journals_with_which_evictd_would_not_start_are_found(tmp_path: Path) -> None:
+    """Damaged, of a newer version, and in order; a journal of nobody is nobody's."""
+    (tmp_path / "controller.journal").write_text("no database " * 100)
+    (tmp_path / "other.journal").write_text("no database " * 100)
+    responders = Store(tmp_path / "responder.journal")
+    responders.open()
+    responders.write([("a", b"{}", b"[]")], {}, None)
+    responders.close()
+    (why,) = disks.state(tmp_path, Path("/proc")).journals
+    assert (
+        why == f"the journal {tmp_path}/controller.journal cannot be read: file is not a database"
+    )
+    with closing(sqlite3.connect(tmp_path / "responder.journal")) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    _, newer = disks.state(tmp_path, Path("/proc")).journals
+    assert newer.endswith("newer version of evictd (format 99, this one knows 1)")
 
 
 def test_a_data_root_that_cannot_be_seen_has_no_device(lay: Laid) -> None:

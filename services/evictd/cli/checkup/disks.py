@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from evictd.cli.checkup.findings import Finding, note, ok, problem
+from evictd.shell.journal_store import KEPT
 
 FREE_BYTES_FEW = 64 << 20
 """Journals have some megabytes; below this the next burst of Evictions fills the rest."""
@@ -14,10 +15,15 @@ MIB = 1 << 20
 
 
 class StateFacts(Struct, frozen=True, kw_only=True):
-    """The state folder. `writable` None: it is not there yet. `kind`: the file system's."""
+    """The state folder. `writable` None: it is not there yet. `kind`: the file system's.
+
+    `may_be_made`: by this user. `journals`: why those in it cannot be read that cannot.
+    """
 
     folder: str
     writable: bool | None = None
+    may_be_made: bool = True
+    journals: tuple[str, ...] = ()
     free_bytes: int | None = None
     kind: str = ""
     error: str = ""
@@ -38,9 +44,18 @@ class ImageFacts(Struct, frozen=True, kw_only=True):
 
 def state_findings(facts: StateFacts) -> Iterator[Finding]:
     """Without the journal a crash loses what was being done."""
+    yield from (_unreadable(why) for why in facts.journals)
     remedy = "give another place as stateFolder (EVICTD_STATEFOLDER)"
     if facts.error:
         yield note("state folder", f"{facts.folder} cannot be looked at: {facts.error}")
+        return
+    if facts.writable is None and not facts.may_be_made:
+        yield note(
+            "state folder",
+            f"{facts.folder} is not there, and this user may not make it",
+            means="evictd started by this user ends at once",
+            remedy=f"start it as root, or {remedy}",
+        )
         return
     if facts.writable is None:
         yield ok("state folder", f"{facts.folder} is not there yet; evictd makes it")
@@ -75,6 +90,15 @@ def state_findings(facts: StateFacts) -> Iterator[Finding]:
     else:
         room = "" if facts.free_bytes is None else f", {facts.free_bytes // MIB} MiB free"
         yield ok("state folder", f"{facts.folder} ({facts.kind or 'unknown'}{room})")
+
+
+def _unreadable(why: str) -> Finding:
+    return problem(
+        "journal",
+        why,
+        means="evictd does not start with it: this machine is not protected",
+        remedy=KEPT,
+    )
 
 
 def image_findings(facts: ImageFacts) -> Iterator[Finding]:

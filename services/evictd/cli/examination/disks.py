@@ -1,12 +1,21 @@
 """The state folder and the engine's data root, as file systems."""
 
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from evictd.cli.checkup.disks import ImageFacts, StateFacts
 from evictd.collector.sources import filesystems
+from evictd.core.duty import Duty
+from evictd.core.protocol.case import Case
 from evictd.runtimes.hierarchies import text
+from evictd.shell import journal_reading
 from evictd_schemas.sources import Sources
+from evictd_schemas.topics import Role
+
+STATES: Mapping[Role, type[Any]] = {Role.CONTROLLER: Case, Role.RESPONDER: Duty}
+"""Who has a journal, and of what."""
 
 
 def state(folder: Path, proc: Path) -> StateFacts:
@@ -17,12 +26,23 @@ def state(folder: Path, proc: Path) -> StateFacts:
         figures = os.statvfs(there)
     except OSError as error:
         return StateFacts(folder=str(folder), error=error.strerror or str(error))
+    writable = os.access(there, os.W_OK | os.X_OK)
     return StateFacts(
         folder=str(folder),
-        writable=os.access(folder, os.W_OK | os.X_OK) if exists else None,
+        writable=writable if exists else None,
+        may_be_made=writable,
         free_bytes=figures.f_bavail * figures.f_frsize,
         kind=kind(text(proc / "self/mountinfo") or "", os.path.realpath(there)),
+        journals=tuple(_unreadable(folder)),
     )
+
+
+def _unreadable(folder: Path) -> Iterator[str]:
+    """Why each journal cannot be read that this user may read."""
+    for role, state in STATES.items():
+        journal = folder / f"{role}.journal"
+        if os.access(journal, os.R_OK) and (why := journal_reading.problem(journal, state)):
+            yield why
 
 
 def kind(mountinfo: str, place: str) -> str:
