@@ -47,6 +47,20 @@ class Asking:
         yield f"topic write {filter_of(self.exchange.answer)}"
 
 
+def outsider_problem(user: str, name: Name) -> str | None:
+    """Why a login of somebody else cannot be this one, or not under this name; None where it can.
+
+    One of evictd's own would get the other's rights as well, and a topic a second writer.
+    """
+    if not user.isprintable() or ":" in user:
+        return "a login has no colon and no control character"
+    if user in (*USERS, WORKLOAD):
+        return f"the login {user} is evictd's own: take another"
+    if "/".join(name) in (*PRESSURE_REQUESTERS, DEFAULT_RESPONDER, GATEWAY):
+        return f"{'/'.join(name)} is written by evictd itself: take a name of a domain of your own"
+    return None
+
+
 def access_list(outsiders: Mapping[str, Name] | None = None, askings: Sequence[Asking] = ()) -> str:
     """The text of Mosquitto's `acl_file`.
 
