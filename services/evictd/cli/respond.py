@@ -11,7 +11,8 @@ from evictd.cli.machine import home_node
 from evictd.cli.options import config_option, loaded
 from evictd.core.protocol.chain import REGISTERED_PRIORITY
 from evictd.responder import Responder
-from evictd.responder.command import TIMEOUT_SECONDS, Command
+from evictd.responder.author import TIMEOUT_SECONDS
+from evictd.responder.command import Command
 from evictd.responder.serving import until_signal
 from evictd.responder.webhook import Webhook
 from evictd.responder.workload_topic import WorkloadTopic

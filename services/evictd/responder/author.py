@@ -25,6 +25,9 @@ from evictd_schemas import Eviction, LabelSelector, PodReference, Reason, Regist
 
 HEARTBEAT_SECONDS = 180.0
 """How often work is expected to show that it gets on. [eviction-request-api 8]"""
+TIMEOUT_SECONDS = 600.0
+"""For one turn of a command, a URL or a question: half of what a silent responder has at all, so
+that the end is ours to tell."""
 PAUSE_SECONDS = 20.0
 """Signs of life are reported no oftener, so that a busy responder floods nobody.
 [eviction-request-api 8]"""
@@ -114,7 +117,7 @@ class Work:
     def hear(self, topic: str) -> AbstractContextManager[Heard]:
         """What others say on a topic that the responder `hears`, from now to the end of the block.
 
-        Nothing that was retained before comes.
+        Nothing that was retained before comes, and None where the broker was away in between.
         """
         return self._foreign.hear(topic)
 

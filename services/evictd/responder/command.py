@@ -15,10 +15,8 @@ import anyio
 from anyio.abc import ByteReceiveStream, Process
 
 from evictd.core.errors import HostError
-from evictd.responder.author import Work
+from evictd.responder.author import TIMEOUT_SECONDS, Work
 
-TIMEOUT_SECONDS = 600.0
-"""Half of what a silent responder has at all, so that the end is ours to tell."""
 GRACE_SECONDS = 5.0
 """From SIGTERM to SIGKILL, for the command and everything it has started."""
 OUTPUT_SECONDS = 1.0

@@ -12,11 +12,9 @@ from aiohttp import ClientResponse, ClientSession, ClientTimeout
 
 from evictd.core.errors import PeerError
 from evictd.core.protocol.vocabulary import State
-from evictd.responder.author import Work
+from evictd.responder.author import TIMEOUT_SECONDS, Work
 from evictd.responder.question import asked
 
-TIMEOUT_SECONDS = 600.0
-"""For everything, half of what a silent responder has at all."""
 ANSWER_SECONDS = 60.0
 """For one answer."""
 AGAIN_SECONDS = 10.0

@@ -15,14 +15,12 @@ from anyio.abc import TaskGroup
 from evictd.core.errors import InputError
 from evictd.core.exchange import Exchange, filled, filter_of
 from evictd.core.protocol.vocabulary import State
-from evictd.responder.author import HEARTBEAT_SECONDS, Work
+from evictd.responder.author import HEARTBEAT_SECONDS, TIMEOUT_SECONDS, Work
 from evictd.responder.question import asked
 from evictd.shell.bus.foreign import HEARD_BYTES_MAX, Heard
 from evictd.shell.causes import UNREADABLE
 from evictd_schemas import Report
 
-TIMEOUT_SECONDS = 600.0
-"""Half of what a silent responder has at all, so that the end is ours to tell."""
 AGAIN_SECONDS = 30.0
 """Without a first answer for so long the question is put again: the workload may not have been
 connected. Once it has answered, only a silence of `HEARTBEAT_SECONDS` asks again. Where the broker

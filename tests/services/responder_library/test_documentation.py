@@ -8,7 +8,8 @@ import anyio
 import pytest
 
 from evictd.responder import Ending, Responder, Work
-from evictd.responder.command import TIMEOUT_SECONDS, environment
+from evictd.responder.author import TIMEOUT_SECONDS
+from evictd.responder.command import environment
 from evictd.shell.bus import Router
 from evictd.shell.bus.foreign import Foreign
 from evictd_schemas import Eviction, EvictionSpec, PodTarget, Target
