@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from evictd.cli.last_configuration import remember, remembered
+import pytest
+
+from evictd.cli.last_configuration import NAME, remember, remembered
 
 
 def test_the_file_of_the_last_start_is_found_again(tmp_path: Path) -> None:
@@ -27,3 +29,9 @@ def test_a_file_that_has_gone_is_not_read(tmp_path: Path) -> None:
 
 def test_a_machine_where_evictd_never_ran_remembers_nothing(tmp_path: Path) -> None:
     assert remembered(tmp_path / "nowhere") is None
+
+
+@pytest.mark.parametrize("garbage", [b"\xff\xfe", b"\0", b"", b"\n\n", b"x" * 10_000])
+def test_a_record_that_is_garbage_remembers_nothing(garbage: bytes, tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(garbage)
+    assert remembered(tmp_path) is None

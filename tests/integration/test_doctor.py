@@ -31,7 +31,7 @@ from evictd_schemas import Registration, WorkerStatus, topics
 NODE = "doctor-1"
 ROOTS = "from evictd.cli import main; main()"
 PLAIN = """
-import anyio, os, evictd.cli.doctor
+import anyio, os, evictd.cli.doctor, evictd.cli.status
 anyio.run(anyio.sleep, 0)
 if os.geteuid() == 0:
     os.setgroups([]), os.setgid(65534), os.setuid(65534)
@@ -112,6 +112,23 @@ def test_as_a_plain_user_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     assert found["user"][0]["state"] == "note"
     assert "may not use" in found["engine"][0]["text"]
     assert found["cgroups"][0]["state"] in ("ok", "problem")
+
+
+def test_a_plain_user_beside_a_state_folder_that_is_roots_learns_what_to_do(tmp_path: Path) -> None:
+    locked = tmp_path / "state"
+    locked.mkdir()
+    for name in ("broker-record.json", "controller.journal", "responder.journal"):
+        (locked / name).write_text("{}")
+    locked.chmod(0)
+    result = doctor(tmp_path, "-o", "json", program=PLAIN, verb="status")
+    assert (result.returncode, "Traceback" in result.stderr) == (5, False)
+    if os.geteuid() == 0:  # who is no root owns the folder, and may be told otherwise
+        assert "try it with sudo" in result.stderr
+    assert json.loads(result.stdout)["journal"].startswith("none that can be read")
+    found = read(doctor(tmp_path, "-o", "json", program=PLAIN))
+    assert found["state folder"][0]["state"] == "note"
+    assert "journal" not in found
+    locked.chmod(0o700)
 
 
 def test_a_broken_configuration_is_a_finding_and_the_rest_is_told_all_the_same(

@@ -14,3 +14,11 @@ def runtime_folder() -> Path:
         return SYSTEM
     user = os.environ.get("XDG_RUNTIME_DIR")
     return Path(user) / "evictd" if user else Path.home() / ".local" / "state" / "evictd" / "run"
+
+
+def signs(worker: str = "*") -> list[Path]:
+    """The files of one worker, or of all that run here; none where this user may not look."""
+    try:
+        return sorted(runtime_folder().glob(f"{worker}.alive"))
+    except PermissionError:
+        return []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from evictd.cli.alive import runtime_folder
+from evictd.cli.alive import runtime_folder, signs
 from evictd.core.errors import HostError
 
 SILENT_SECONDS_MAX = 30.0
@@ -16,11 +16,10 @@ SILENT_SECONDS_MAX = 30.0
 @click.argument("worker", required=False)
 def command(worker: str | None) -> None:
     """Exit with 0 if WORKER's loop, or that of whatever runs here, has been round lately."""
-    folder = runtime_folder()
-    files = sorted(folder.glob(f"{worker or '*'}.alive"))
+    files = signs(worker or "*")
     if not files:
         missing = "no worker is running" if worker is None else f"{worker} is not running"
-        raise HostError(f"{missing}: nothing in {folder}")
+        raise HostError(f"{missing}: nothing in {runtime_folder()}")
     for file in files:
         silent_seconds = time.clock_gettime(time.CLOCK_BOOTTIME) - boot_seconds(file)
         if not 0 <= silent_seconds <= SILENT_SECONDS_MAX:

@@ -18,8 +18,11 @@ from evictd_schemas.topics import Role
 
 
 def place(state_folder: Path) -> Path | None:
-    """Where it belongs, None where no responder of this machine has its state there."""
-    has_responder = (state_folder / f"{Role.RESPONDER}.journal").exists()
+    """Where it belongs, None where no responder of this machine has its state there.
+
+    Nor for a user who cannot see into that folder.
+    """
+    has_responder = os.access(state_folder / f"{Role.RESPONDER}.journal", os.F_OK)
     return state_folder / FILE_NAME if has_responder else None
 
 

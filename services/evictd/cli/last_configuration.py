@@ -3,6 +3,7 @@
 `up` writes the file's name into its state folder; a verb that was given no file looks there.
 """
 
+import os
 from pathlib import Path
 
 from evictd.core.errors import HostError
@@ -23,9 +24,12 @@ def remember(folder: Path, file: Path | None) -> None:
 
 
 def remembered(folder: Path) -> Path | None:
-    """The file of the evictd that last started here; None where none is known or it has gone."""
+    """The file of the evictd that last started here; None where none is known or it has gone.
+
+    Nor for a user who may not read it.
+    """
     try:
-        file = Path((folder / NAME).read_text().rstrip("\n"))
-        return file if file.is_file() else None
+        file = Path((folder / NAME).read_text(errors="replace").rstrip("\n"))
+        return file if file.is_file() and os.access(file, os.R_OK) else None
     except OSError:
         return None

@@ -106,7 +106,7 @@ def engine_name(address: str | None) -> str | None:
 
 def identity() -> str:
     """A hash by which two machines of one name are told apart, and no machine is found out."""
-    texts = (path.read_text().strip() for path in IDENTITIES if path.is_file())
+    texts = (path.read_text(errors="replace").strip() for path in IDENTITIES if path.is_file())
     text = next(filter(None, texts), os.uname().nodename)
     return blake2b(f"evictd {text}".encode(), digest_size=8).hexdigest()
 

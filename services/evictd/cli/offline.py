@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from evictd.cli import past
-from evictd.cli.alive import runtime_folder
+from evictd.cli.alive import runtime_folder, signs
 from evictd.cli.eviction_tables import end_time
 from evictd.cli.figures import Figures, figures
 from evictd.cli.health import SILENT_SECONDS_MAX, boot_seconds
@@ -39,7 +39,7 @@ def silent_seconds() -> dict[str, float | None]:
     None for a sign of life that cannot be read.
     """
     found: dict[str, float | None] = {}
-    for file in sorted(runtime_folder().glob("*.alive")):
+    for file in signs():
         try:
             found[file.stem] = time.clock_gettime(time.CLOCK_BOOTTIME) - boot_seconds(file)
         except HostError:

@@ -64,7 +64,8 @@ def _given_to(worker: Process | None) -> Path | None:
     if worker is None or not worker.evictd_verb:
         return None
     file = Path(worker.given("--config"))
-    return file if file.is_absolute() and file.is_file() else None
+    readable = os.access(file, os.R_OK)  # nor is anything said of a folder that is not for us
+    return file if readable and file.is_absolute() and file.is_file() else None
 
 
 @dataclass(frozen=True, kw_only=True)
