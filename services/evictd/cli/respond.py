@@ -16,7 +16,7 @@ from evictd.responder.command import Command
 from evictd.responder.serving import until_signal
 from evictd.responder.webhook import Webhook
 from evictd.responder.workload_topic import WorkloadTopic
-from evictd.shell.configuration.responders import exchange
+from evictd.shell.configuration.responders import exchange, webhook_problem
 from evictd_schemas.configuration import ConfiguredResponder, Selector
 
 
@@ -69,6 +69,8 @@ def command(
 
     Example: evictd respond --name acme.io/drain -- sh -c 'docker exec "$EVICTION_POD" save'
     """
+    if url is not None and (problem := webhook_problem(url)) is not None:
+        raise click.BadParameter(problem, param_hint="--webhook")
     configuration = loaded(file, broker=broker).configuration
     entries = configuration.responders
     if name is not None:

@@ -23,8 +23,8 @@ OUTPUT_SECONDS = 1.0
 """After its exit: somebody whom it left behind may keep its output open for ever."""
 LINE_BYTES_MAX = 4_000
 """Longer lines are cut: a message has no more room. [eviction-request-api 2.3]"""
-SECRETS = "EVICTD_BROKERPASSWORD"
-"""Variables that begin so are for us alone."""
+SECRETS = "EVICTD_BROKER"
+"""Variables that begin so are for us alone: an address may hold a password too."""
 
 
 class Command:

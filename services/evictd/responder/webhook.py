@@ -5,6 +5,7 @@ The URL comes from the machine's owner and never from the bus. [contract 3, Repo
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
 
 import aiohttp
 import anyio
@@ -34,6 +35,7 @@ class Webhook:
 
     def __init__(self, url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self._url = url
+        self._shown = _origin(url)
         self._timeout_seconds = timeout_seconds
 
     async def respond(self, work: Work) -> str:
@@ -77,12 +79,26 @@ class Webhook:
             ):
                 if answer.status not in (*DONE, AT_IT):
                     text = await _text(answer)
-                    raise PeerError(f"{self._url} answered {answer.status}: {text}")
+                    raise PeerError(f"{self._shown} answered {answer.status}: {text}")
                 yield answer
         except aiohttp.ClientError as error:
-            raise PeerError(f"{self._url}: {error}") from error
+            raise PeerError(f"{self._shown}: {_why(error)}") from error
         except TimeoutError as error:
-            raise PeerError(f"{self._url}: no answer in {ANSWER_SECONDS:g} s") from error
+            raise PeerError(f"{self._shown}: no answer in {ANSWER_SECONDS:g} s") from error
+
+
+def _origin(url: str) -> str:
+    """A URL as everybody may see it: login, path and query are often secrets, and a report is no
+    place for them."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def _why(error: aiohttp.ClientError) -> str:
+    """Without the URL, which some errors tell whole."""
+    if isinstance(error, aiohttp.ClientResponseError):
+        return error.message
+    return "is no URL" if isinstance(error, aiohttp.InvalidURL) else str(error)
 
 
 async def _text(answer: ClientResponse) -> str:

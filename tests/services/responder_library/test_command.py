@@ -48,6 +48,7 @@ async def test_without_a_word_it_is_done() -> None:
 async def test_it_is_told_the_target_and_the_reason_and_no_secret(
     tmp_path: Path, monkeypatch: Any
 ) -> None:
+    monkeypatch.setenv("EVICTD_BROKER", "mqtt://me:secret@127.0.0.1")
     monkeypatch.setenv("EVICTD_BROKERPASSWORD", "secret")
     monkeypatch.setenv("EVICTD_BROKERPASSWORD_FILE", "/etc/secret")
     told = tmp_path / "told"
@@ -72,7 +73,7 @@ async def test_it_is_told_the_target_and_the_reason_and_no_secret(
         "EVICTION_RESUMED": "",
     }
     assert lines["PATH"] == os.environ["PATH"]
-    assert not [name for name in lines if name.startswith("EVICTD_BROKERPASSWORD")]
+    assert not [name for name in lines if name.startswith("EVICTD_BROKER")]
 
 
 async def test_another_exit_is_told_as_failed() -> None:

@@ -23,6 +23,10 @@ class Server:
         self.asked: list[Any] = []
         self.url = ""
 
+    @property
+    def origin(self) -> str:
+        return self.url.removesuffix("/drain")
+
     async def handle(self, request: web.Request) -> web.Response:
         assert request.headers["Content-Type"] == "application/json"
         self.asked.append(msgspec.json.decode(await request.read()))
@@ -88,14 +92,30 @@ async def test_any_other_answer_is_told_as_failed() -> None:
         async with serving(answer) as server, staged(responder(server.url)) as stage:
             await stage.evict("web")
             message = await ended(stage)
-            assert message == f"failed: PeerError: {server.url} answered {status}: no"
+            assert message == f"failed: PeerError: {server.origin} answered {status}: no"
             assert len(server.asked) == 1
 
 
 async def test_nobody_there_is_told_as_failed() -> None:
     async with staged(responder("http://127.0.0.1:9/drain")) as stage:
         await stage.evict("web")
-        assert (await ended(stage)).startswith("failed: PeerError: http://127.0.0.1:9/drain: ")
+        assert (await ended(stage)).startswith("failed: PeerError: http://127.0.0.1:9: ")
+
+
+async def test_what_is_secret_in_a_url_is_told_nobody() -> None:
+    """Reports are for everybody who may read."""
+
+    def broken(_: int) -> web.Response:
+        return web.Response(headers={"Content-Encoding": "gzip"}, body=b"\x1f\x8bno gzip")
+
+    async with serving(broken) as server:
+        there = server.url.replace("//", "//me:secret@")
+        for url in (f"{there}/secret?token=secret", f"{there}?token=secret", "http://x@:9/secret"):
+            async with staged(responder(url)) as stage:
+                await stage.evict("web")
+                message = await ended(stage)
+                assert message.startswith("failed: PeerError: http://")
+                assert "secret" not in message
 
 
 async def test_what_takes_too_long_is_told_as_failed() -> None:

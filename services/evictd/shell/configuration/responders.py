@@ -41,6 +41,18 @@ def registration(written: ConfiguredResponder) -> Registration:
     )
 
 
+def webhook_problem(url: str) -> str | None:
+    """Why it cannot be asked, or None. It is not shown: parts of it may be secret."""
+    try:
+        parts = urlsplit(url)
+        known = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        known = False
+    if not url.startswith(("http://", "https://")):
+        return "begins with neither http:// nor https://"
+    return None if known else "names no host, or a port that cannot be"
+
+
 def exchange(written: ConfiguredResponder) -> Exchange | None:
     """The topics on which it asks the workload itself; None where it does something else."""
     if written.topic is None:
@@ -58,8 +70,8 @@ def _entry(written: ConfiguredResponder) -> Iterator[Note]:
     ways = (bool(written.command), written.webhook is not None, written.topic is not None)
     if sum(ways) != 1:
         yield (), "needs one of command, webhook and topic, and no other of them"
-    if written.webhook is not None and urlsplit(written.webhook).scheme not in ("http", "https"):
-        yield ("webhook",), f"{written.webhook!r} begins with neither http:// nor https://"
+    if written.webhook is not None and (text := webhook_problem(written.webhook)) is not None:
+        yield ("webhook",), text
     if written.timeout_seconds is not None and written.timeout_seconds <= 0:
         yield ("timeoutSeconds",), "must be more than 0"
     yield from _topics(written)
