@@ -14,6 +14,7 @@ set -euo pipefail
 CACHE=${ENGINE_CACHE:-/var/tmp/evictd-engine}/guests
 HERE=$(cd "$(dirname "$0")" && pwd)
 PROJECT=$(cd "$HERE/../.." && pwd)
+PYTHON=$PROJECT/.venv/bin/python # as ./test makes it; the machine's own may be too old for the project's file
 TRUSTED=/etc/ssl/certs/ca-certificates.crt
 # The newest Debian that is stable: a kernel and a systemd of its own, another Python than bookworm's.
 RELEASE=trixie
@@ -60,7 +61,7 @@ packages() {
 
 # evictd's own needs and the test tools that its stories use, by the project's file.
 python_packages() {
-  python3 - "$PROJECT/pyproject.toml" <<'PROGRAM'
+  "$PYTHON" - "$PROJECT/pyproject.toml" <<'PROGRAM'
 import re, sys, tomllib
 with open(sys.argv[1], "rb") as file:
     project = tomllib.load(file)
@@ -115,7 +116,7 @@ make() { # FOLDER
 # One Debian with kernel, engine and Python packages. Services are disabled: a story starts what it wants.
 system() { # FOLDER ROOT
   local index
-  index=${PIP_INDEX_URL:-$(python3 -m pip config get global.index-url 2>/dev/null || true)}
+  index=${PIP_INDEX_URL:-$("$PYTHON" -m pip config get global.index-url 2>/dev/null || true)}
   cp "$PROJECT/constraints.txt" "$1/constraints.txt"
   cat >"$1/inside.sh" <<PROGRAM
 set -eu
