@@ -155,6 +155,17 @@ def test_the_values_in_force_are_shown_with_their_origin(evictd_process: Process
     assert "correct horse" not in result.stdout + result.stderr
 
 
+def test_a_login_that_is_part_of_a_url_is_not_shown(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "e.yaml").write_text(
+        "broker: mqtt://me:secret@bus:1883\n"
+        "responders: [{name: acme.io/x, webhook: 'https://me:secret@mover/x'}]\n"
+    )
+    result = run("config", "show", "--config", tmp_path / "e.yaml")
+    assert "broker: mqtt://(not shown)@bus:1883\n" in result.stdout
+    assert '"webhook":"https://(not shown)@mover/x"' in result.stdout
+    assert "secret" not in result.stdout + result.stderr
+
+
 @pytest.mark.parametrize("command", [("up",), *(("run", role.value) for role in ROLES)])
 def test_whatever_starts_workers_takes_the_same_three_flags(
     command: tuple[str, ...], run: Run, tmp_path: Path

@@ -66,6 +66,10 @@ ERRORS = {
     "broker: mqtt://": (
         "f:1:9: broker: 'mqtt://' names no broker; one is written like mqtt://host:1883"
     ),
+    "broker: mqtt://me:secret@a:99999": (
+        "f:1:9: broker: 'mqtt://(not shown)@a:99999' has no port that can be; "
+        "one is written like mqtt://host:1883"
+    ),
     "broker: mqtt://a:99999": (
         "f:1:9: broker: 'mqtt://a:99999' has no port that can be; "
         "one is written like mqtt://host:1883"

@@ -326,10 +326,17 @@ def test_an_address_is_one_url(url: str, expected: Address) -> None:
     assert "cret" not in expected.url
 
 
-@pytest.mark.parametrize("url", ["broker", "http://broker", "mqtt://", "mqtt://broker:port", ""])
-def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(InputError):
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("broker", "http://broker", "mqtt://", "mqtt://broker:port", ""),
+        *("mqtt://me:secret@[bus", "mqtt://me:secret@bus:port", "http://me:secret@bus"),
+    ],
+)
+def test_what_is_no_address_is_refused_and_no_password_told(url: str) -> None:
+    with pytest.raises(InputError) as refused:
         address(url)
+    assert "secret" not in str(refused.value)
 
 
 def test_loopback_is_this_machine_only() -> None:

@@ -1,8 +1,16 @@
-"""How workloads and crossed lines are told, in every message alike. [kubelet-eviction 9.3]"""
+"""How workloads, crossed lines and the words of others are told, in every message alike.
+
+[kubelet-eviction 9.3]
+"""
+
+import re
 
 from evictd.core.signals.amounts import bytes_text, drawn_text, reading_text
 from evictd.core.signals.quantities import QuantityError, parse
 from evictd_schemas import Pod, PodReference, ThresholdStatus
+
+SECRET = "(not shown)"  # noqa: S105 - what is printed instead of one
+_LOGIN = re.compile(r'(?<=://)[^/?#\s"]+(?=@)')
 
 
 def name_text(pod: Pod | PodReference) -> str:
@@ -17,6 +25,11 @@ def on_one_line(text: str) -> str:
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in text
     )
+
+
+def without_logins(text: str) -> str:
+    """With the logins of URLs made unreadable: they are often passwords."""
+    return _LOGIN.sub(SECRET, text)
 
 
 def line_text(threshold: ThresholdStatus) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from evictd.core.errors import InputError
+from evictd.core.wording import without_logins
 
 PORTS = {"mqtt": 1883, "mqtts": 8883}
 
@@ -31,15 +32,16 @@ class Address:
 
 def address(url: str) -> Address:
     """`mqtt://user:password@host:port`, or `mqtts` for TLS. Raises `InputError`."""
-    parts = urlsplit(url)
-    if parts.scheme not in PORTS:
-        raise InputError(f"{url!r} is no broker: it begins with mqtt:// or mqtts://")
+    shown = without_logins(url)
     try:
+        parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise InputError(f"{url!r}: {error}") from error
+        raise InputError(f"{shown!r} names no host, or a port that cannot be") from error
+    if parts.scheme not in PORTS:
+        raise InputError(f"{shown!r} is no broker: it begins with mqtt:// or mqtts://")
     if not parts.hostname:
-        raise InputError(f"{url!r} names no host")
+        raise InputError(f"{shown!r} names no host")
     return Address(
         host=parts.hostname,
         port=port or PORTS[parts.scheme],

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from evictd.core.wording import without_logins
 from evictd.shell.configuration import budgets, cautions, reclaims, responders, units, workloads
 from evictd.shell.configuration.defaults import OWNED, over
 from evictd.shell.configuration.lines import (
@@ -184,17 +185,18 @@ def _broker(broker: str | None) -> Iterator[Note]:
 
 
 def _address_problem(broker: str) -> str | None:
+    shown = without_logins(broker)
     if "://" not in broker:
         return f"{broker!r} is no address; did you mean mqtt://{broker}?"
     try:
         parts = urlsplit(broker)
         port = parts.port
     except ValueError:
-        return f"{broker!r} has no port that can be; one is written like mqtt://host:1883"
+        return f"{shown!r} has no port that can be; one is written like mqtt://host:1883"
     if parts.scheme not in ("mqtt", "mqtts"):
         return f"{parts.scheme!r} is no protocol of ours; did you mean mqtt?"
     if not parts.hostname or port == 0 or parts.path not in ("", "/"):
-        return f"{broker!r} names no broker; one is written like mqtt://host:1883"
+        return f"{shown!r} names no broker; one is written like mqtt://host:1883"
     return None
 
 

@@ -6,14 +6,13 @@ from typing import Any
 
 import msgspec
 
+from evictd.core.wording import SECRET, without_logins
 from evictd.shell.configuration.compile import override_of, served_patterns, settings_of
 from evictd.shell.configuration.defaults import OWNED, complete, state_folder
 from evictd.shell.configuration.lines import default_texts, takes_defaults, texts
 from evictd.shell.configuration.loader import Loaded
 from evictd.shell.configuration.problems import KeyPath, path_text
 from evictd_schemas.configuration import Configuration, NodeSettings
-
-SECRET = "(not shown)"  # noqa: S105 - what is printed instead of one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,4 +82,4 @@ def _origin(loaded: Loaded, node: str, path: KeyPath) -> str | None:
 
 def _row(path: KeyPath, value: Any, origin: str) -> Row:
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return Row(path=path_text(path), value=text, origin=origin)
+    return Row(path=path_text(path), value=without_logins(text), origin=origin)
