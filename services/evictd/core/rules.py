@@ -66,7 +66,8 @@ class Profile(Struct, frozen=True, kw_only=True):
     failed_victim_moves_on: bool = False
     """A victim that did not go, or that something else started again within a minute, is passed
     over for ten minutes and the next one is taken. The kubelet asks the same one again; on a host
-    one stuck process, or a healer that undoes each stop, would hold up all relief."""
+    one stuck process, or a healer that undoes each stop, would hold up all relief. A hard shortage
+    of memory or process ids that finds nobody else takes it again before that."""
     goes_together: bool = False
     """Workloads of one `group` are taken off one after the other, all of them, and what depends on
     a workload goes before it; whoever may not go keeps those with whom it would have to. A kubelet

@@ -9,6 +9,7 @@ from enum import StrEnum
 from msgspec import structs
 
 from evictd.core.decision import failures
+from evictd.core.decision.failures import Failure
 from evictd.core.decision.plan import Plan
 from evictd.core.decision.ranking import Place
 from evictd.core.holds import hold_on, until_text
@@ -42,10 +43,28 @@ def evictable(rules: Rules, pod: Pod) -> bool:
 
 
 def rows(
-    rules: Rules, plan: Plan, signal: str, places: Sequence[Place], *, hard: bool, now: Now
+    rules: Rules,
+    plan: Plan,
+    signal: str,
+    places: Sequence[Place],
+    *,
+    hard: bool,
+    now: Now,
+    nobody_else: bool = False,
 ) -> tuple[RankedPod, ...]:
-    """The whole order with a verdict for each, before anybody is chosen."""
-    return tuple(_row(rules, plan, signal, place, hard=hard, now=now) for place in places)
+    """The whole order with a verdict for each, before anybody is chosen.
+
+    `nobody_else`: who has failed is asked again, since the machine must not die for it.
+    """
+    return tuple(
+        _row(
+            rules,
+            signal,
+            place,
+            _verdict(rules, plan, place.pod, hard=hard, nobody_else=nobody_else, now=now),
+        )
+        for place in places
+    )
 
 
 def may_go(ranking: Sequence[RankedPod]) -> tuple[str, ...]:
@@ -75,8 +94,8 @@ def _ignored(rules: Rules, pod: Pod) -> str:
     return f"budget {names} ignored" if names else ""
 
 
-def _row(rules: Rules, plan: Plan, signal: str, place: Place, *, hard: bool, now: Now) -> RankedPod:
-    verdict, remark = _verdict(rules, plan, place.pod, hard=hard, now=now)
+def _row(rules: Rules, signal: str, place: Place, judgement: tuple[Verdict, str]) -> RankedPod:
+    verdict, remark = judgement
     figures, rank = _figures(rules, signal, place), f"priority {place.priority}"
     doubt = _doubt(signal, place.pod)
     ignored = _ignored(rules, place.pod) if verdict in MAY_GO else ""
@@ -92,7 +111,9 @@ def _row(rules: Rules, plan: Plan, signal: str, place: Place, *, hard: bool, now
     )
 
 
-def _verdict(rules: Rules, plan: Plan, pod: Pod, *, hard: bool, now: Now) -> tuple[Verdict, str]:
+def _verdict(
+    rules: Rules, plan: Plan, pod: Pod, *, hard: bool, nobody_else: bool, now: Now
+) -> tuple[Verdict, str]:
     """The first that applies, and its reason."""
     exemption = _exemption(rules, pod)
     if exemption is not None:
@@ -102,10 +123,18 @@ def _verdict(rules: Rules, plan: Plan, pod: Pod, *, hard: bool, now: Now) -> tup
         return Verdict.HELD, f"held {until_text(wish)}"
     failure = failures.passed_over(plan.failed, pod, now, hard=hard)
     if failure is not None:
+        if nobody_else and _open(plan, pod, failure, now):
+            return Verdict.CANDIDATE, f"is taken for want of anybody else, though {failure.why}"
         return Verdict.FAILED, failures.told(failure, now)
     if pod.uid in plan.leaving.values() or any(own.pod.uid == pod.uid for own in plan.own):
         return Verdict.LEAVING, "is asked to go already"
     return Verdict.CANDIDATE, ""
+
+
+def _open(plan: Plan, pod: Pod, failure: Failure, now: Now) -> bool:
+    """Whether to ask once more is of use: not too soon, and not while our request still stands."""
+    asked = any(own.pod.uid == pod.uid and not own.withdrawn for own in plan.own)
+    return failure.open_boot_seconds <= now.boot_seconds and not asked
 
 
 def _exemption(rules: Rules, pod: Pod) -> tuple[Verdict, str] | None:

@@ -23,10 +23,24 @@ class Choice(Struct, frozen=True, kw_only=True):
 
 
 def choose(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Choice:
-    """For a threshold, with the verdicts of now."""
+    """For a threshold, with the verdicts of now.
+
+    A hard shortage that finds nobody takes rather who has failed than nobody at all: a machine
+    that dies takes everybody. [design, law 7]
+    """
+    choice = _choice(scene, plan, acting, nobody_else=False)
+    if choice.unit or not (hard(acting) and scene.rules.profile.failed_victim_moves_on):
+        return choice
+    last = _choice(scene, plan, acting, nobody_else=True)
+    return last if last.unit else choice
+
+
+def _choice(scene: Scene, plan: Plan, acting: ThresholdStatus, *, nobody_else: bool) -> Choice:
     rules, signal = scene.rules, acting.rank_by or acting.signal
     places = rank(rules.profile, signal, scene.layout, scene.active_pods)
-    order = rows(rules, plan, signal, places, hard=hard(acting), now=scene.now)
+    order = rows(
+        rules, plan, signal, places, hard=hard(acting), now=scene.now, nobody_else=nobody_else
+    )
     pods = {place.pod.uid: place.pod for place in places}
     known = together.bonds(tuple(pods.values())) if rules.profile.goes_together else Bonds()
     order = together.bound(known, pods, order)

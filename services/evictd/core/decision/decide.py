@@ -53,7 +53,7 @@ from evictd.core.decision.shortage import (
     fresh_thresholds,
     observation_times,
 )
-from evictd.core.decision.upkeep import keep, with_victim
+from evictd.core.decision.upkeep import keep, not_gone, with_victim
 from evictd.core.effects import Emit, Retract, Tick, WakeAt
 from evictd.core.moments import Now
 from evictd.core.orders import OrderState
@@ -348,13 +348,24 @@ def _ended(rules: Rules, plan: Plan, own: OwnRequest, end: Fate, now: Now) -> St
         history, told = loops.counted(rules, plan.history, own.pod, now)
         plan = structs.replace(plan, history=history, gone=plan.gone if own.gone else gone)
         plan = companions.await_turn(plan, own)
+        if own.gone:  # noted when it was seen
+            return plan, told
         return with_victim(rules, plan, own, now), told
     moves_on = rules.profile.failed_victim_moves_on
-    if end is Fate.REFUSED or (end is Fate.FAILED and moves_on):
-        relieved = {signal: pod for signal, pod in plan.relieved.items() if pod.uid != own.pod.uid}
-        failed = {**plan.failed, **failures.not_gone(own.pod, now, soft=not own.hard)}
-        return structs.replace(plan, failed=failed, relieved=relieved), ()
+    if end is Fate.REFUSED:
+        rest_seconds = failures.FAILED_SECONDS
+        return _without_victim(
+            plan, own, failures.not_gone(own.pod, now, rest_seconds=rest_seconds)
+        )
+    if end is Fate.FAILED and moves_on:
+        return _without_victim(plan, own, not_gone(own, now))
     return plan, ()
+
+
+def _without_victim(plan: Plan, own: OwnRequest, failed: dict[str, failures.Failure]) -> Step:
+    """It stays, so that its disk has not had its one victim."""
+    relieved = {signal: pod for signal, pod in plan.relieved.items() if pod.uid != own.pod.uid}
+    return structs.replace(plan, failed={**plan.failed, **failed}, relieved=relieved), ()
 
 
 def _seen(plan: Plan, given: Seen) -> Plan:

@@ -31,13 +31,15 @@ class Failure(Struct, frozen=True, kw_only=True):
     """Why a name is passed over, and until when on the worker's own clock.
 
     `uid`: the one life that it is about; None: every life of the name. `soft`: what failed was a
-    soft eviction.
+    soft eviction. From `open_boot_seconds` on a hard shortage that finds nobody else takes it all
+    the same.
     """
 
     until_boot_seconds: float
     why: str = DID_NOT_GO
     uid: str | None = None
     soft: bool = False
+    open_boot_seconds: float = 0.0
 
 
 class Victim(Struct, frozen=True, kw_only=True):
@@ -73,10 +75,22 @@ def told(failure: Failure, now: Now) -> str:
     return f"{failure.why}{PASSED_OVER}{round(failure.until_boot_seconds - now.boot_seconds)} s"
 
 
-def not_gone(pod: PodReference, now: Now, *, soft: bool = False) -> dict[str, Failure]:
-    """This very life did not go."""
-    until = now.boot_seconds + FAILED_SECONDS
-    return {name_text(pod): Failure(until_boot_seconds=until, uid=pod.uid, soft=soft)}
+def taken_again(failures: Failures, pod: Pod) -> dict[str, Failure]:
+    """It is asked once more, so that what it failed in before is over."""
+    return {name: failure for name, failure in failures.items() if name != name_text(pod)}
+
+
+def not_gone(
+    pod: PodReference, now: Now, *, soft: bool = False, rest_seconds: float = 0.0
+) -> dict[str, Failure]:
+    """This very life did not go. `rest_seconds`: for so long it is not asked even as the last."""
+    failure = Failure(
+        until_boot_seconds=now.boot_seconds + FAILED_SECONDS,
+        uid=pod.uid,
+        soft=soft,
+        open_boot_seconds=now.boot_seconds + rest_seconds,
+    )
+    return {name_text(pod): failure}
 
 
 def recalled(decision: Decision, now: Now) -> dict[str, Failure]:
@@ -106,14 +120,8 @@ def current(failures: Failures, now: Now) -> dict[str, Failure]:
     return dict(held[-NAMES_MAX:])
 
 
-def with_victim(
-    victims: Victims, failures: Failures, name: str, victim: Victim, now: Now
-) -> dict[str, Victim]:
+def with_victim(victims: Victims, name: str, victim: Victim) -> dict[str, Victim]:
     """One has gone because we asked for it: whoever has its name soon is looked at."""
-    failure, held = failures.get(name), victims.get(name)
-    back = failure is not None and failure.uid is None and _stands(failure, now)
-    if back or (held is not None and held.uid == victim.uid):
-        return dict(victims)
     others = [(key, other) for key, other in victims.items() if key != name]
     return dict([*others, (name, victim)][-NAMES_MAX:])
 

@@ -7,6 +7,7 @@ ways may notice one end: it is told under the same id. [contract 3, Event]
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from evictd.core.back_off import back_off_seconds
 from evictd.core.decision.occurrences import eviction_loop
 from evictd.core.decision.returns import Falls
 from evictd.core.effects import Emit
@@ -46,10 +47,15 @@ def restarted_in_vain(history: History, pod: Pod, now: Now) -> bool:
     """Whether one that is restarted has come back as large twice: the third time is a stop."""
     if pod.action != Way.RESTART:
         return False
-    lately = [
-        time for time in history.get(name_text(pod), ()) if time > now.boot_seconds - LOOP_SECONDS
-    ]
-    return len(lately) >= LOOP_EVICTIONS - 1
+    return _lately(history, name_text(pod), now) >= LOOP_EVICTIONS - 1
+
+
+def rest_seconds(history: History, name: str, now: Now) -> float:
+    """So long who is back by itself is left alone even by a shortage that finds nobody else.
+
+    Nothing at first; in a loop it doubles. [field case I1]
+    """
+    return back_off_seconds(_lately(history, name, now) - (LOOP_EVICTIONS - 1))
 
 
 def fallen(
@@ -58,6 +64,10 @@ def fallen(
     """`EvictionLoop` of our own making: what we brought back falls again, however slowly."""
     again = earlier is not None and earlier.returned and falls.count > earlier.count
     return _told(rules, pod, falls.count, falls.first_boot_seconds, now) if again else ()
+
+
+def _lately(history: History, name: str, now: Now) -> int:
+    return sum(time > now.boot_seconds - LOOP_SECONDS for time in history.get(name, ()))
 
 
 def _told(

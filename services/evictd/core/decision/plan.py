@@ -39,7 +39,7 @@ class OwnRequest(Struct, frozen=True, kw_only=True):
 
     `asked_boot_seconds` is when it took its present type. `finished`: its dry Eviction has ended,
     it stays until the signal has cleared. `gone`: the target is no longer there. `following`: who
-    goes after it, because they go only together.
+    goes after it, because they go only together. `tightened`: it was no hard one at first.
     """
 
     topic: str
@@ -49,6 +49,7 @@ class OwnRequest(Struct, frozen=True, kw_only=True):
     finished: bool = False
     gone: bool = False
     following: tuple[PodReference, ...] = ()
+    tightened: bool = False
 
     @property
     def signal(self) -> str:

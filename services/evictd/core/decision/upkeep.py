@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from msgspec import structs
 
-from evictd.core.decision import failures, growth
+from evictd.core.decision import failures, growth, loops
 from evictd.core.decision.haste import hasten
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.limits import offences
@@ -93,13 +93,20 @@ def with_victim(rules: Rules, plan: Plan, own: OwnRequest, now: Now) -> Plan:
         for_good=not restartable(own.request.spec.reason),
     )
     name = name_text(own.pod)
-    victims = failures.with_victim(plan.victims, plan.failed, name, victim, now)
+    victims = failures.with_victim(plan.victims, name, victim)
     return structs.replace(plan, victims=victims)
 
 
 def _with_returned_victims(plan: Plan, given: Judged, now: Now) -> Plan:
     pods = given.observation.pods or ()
     victims, back = failures.returned(plan.victims, plan.returns, pods, now)
+    back = {
+        name: structs.replace(
+            failure,
+            open_boot_seconds=now.boot_seconds + loops.rest_seconds(plan.history, name, now),
+        )
+        for name, failure in back.items()
+    }
     return structs.replace(plan, victims=victims, failed={**plan.failed, **back})
 
 
@@ -109,8 +116,19 @@ def _with_stuck_evictions(rules: Rules, plan: Plan, now: Now) -> Plan:
     if rules.profile.failed_victim_moves_on:
         for own in plan.own:
             if name_text(own.pod) not in failed and stuck(own, now):
-                failed |= failures.not_gone(own.pod, now)
+                failed |= failures.not_gone(own.pod, now, rest_seconds=HARD_WAIT_SECONDS)
     return structs.replace(plan, failed=failed)
+
+
+def not_gone(own: OwnRequest, now: Now) -> dict[str, failures.Failure]:
+    """Its Eviction ended without it.
+
+    A request that has only just become hard may have had the answer to what it was before: that is
+    no failure of a hard one, which is not tried again at once.
+    """
+    soft = not own.hard or (own.tightened and not stuck(own, now))
+    rest_seconds = 0.0 if soft else HARD_WAIT_SECONDS
+    return failures.not_gone(own.pod, now, soft=soft, rest_seconds=rest_seconds)
 
 
 def stuck(own: OwnRequest, now: Now) -> bool:
