@@ -5,17 +5,38 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.core.decision.stage import Stage, pod_of, rules_of
+from tests.core.decision.stage import NODE, START, Stage, pod_of, rules_of, uid_of
 
-from evictd.core.decision import Wished
+from evictd.core.decision import Answered, Recalled, Retained, Wished
 from evictd.core.decision.candidates import MAY_GO, Verdict
 from evictd.core.decision.together import bonds, bound, chosen
 from evictd.core.pods import reference
 from evictd.core.rules import Candidates, Mode
 from evictd.core.wording import name_text
-from evictd_schemas import Pod, RankedPod, Wish
+from evictd_schemas import (
+    Condition,
+    EvictionRequest,
+    EvictionRequestSpec,
+    Pod,
+    PodTarget,
+    RankedPod,
+    Reason,
+    RequestStatus,
+    Target,
+    Wish,
+    topics,
+)
 
 HARD = "memory.available<1Gi"
+LIMIT = topics.REQUEST.at(
+    NODE, domain="evictd.io", key="local-storage", namespace="shop", name="web-1"
+)
+GONE = RequestStatus(
+    uid="limit",
+    generation=1,
+    creation_timestamp=START,
+    conditions=(Condition(type="TargetEvicted", status="True", reason="PodDeleted"),),
+)
 
 
 def stack(stage: Stage) -> Stage:
@@ -185,6 +206,103 @@ def test_after_a_restart_the_rest_of_the_group_follows() -> None:
     assert stage.observe("8Gi").victims == ["db"]
 
 
+def three() -> Stage:
+    """A group of which the first is asked to go."""
+    stage = Stage(rules_of(HARD))
+    stage.pod("web", uses="3Gi", group="app")
+    stage.pod("db", uses="1Gi", group="app")
+    stage.pod("cache", uses="512Mi", group="app")
+    assert stage.observe("900Mi").victims == ["web"]
+    return stage
+
+
+def test_a_restart_between_an_end_and_the_next_request_loses_nobody() -> None:
+    """The request of who has gone stays on the bus until the next one is there."""
+    stage = three()
+    stage.gone("web")
+    stage.answer("web", uid="one")
+    stage.restart()
+    stage.answer("web", uid="one")
+    turn = stage.observe("8Gi", after=0.1)
+    assert (turn.victims, len(stage.standing)) == (["db"], 1)
+
+
+def test_a_restart_after_the_next_request_asks_nobody_twice_or_too_soon() -> None:
+    """Both requests are found, and the next but one still waits for the next."""
+    stage = three()
+    web = dict(stage.standing)
+    stage.gone("web")
+    stage.answer("web", uid="one")
+    stage.observe("8Gi", after=0.1)
+    stage.standing |= web  # the crash came before it was cleared
+    stage.restart()
+    stage.answer("web", uid="one")
+    assert stage.observe("8Gi", after=0.1).victims == []
+    stage.gone("db")
+    stage.answer("db")
+    assert stage.observe("8Gi", after=0.1).victims == ["cache"]
+    stage.gone("cache")
+    stage.answer("cache")
+    stage.observe("8Gi", after=0.1)
+    assert stage.standing == {}
+
+
+def over_its_limit() -> EvictionRequest:
+    """The web server is asked to go for a reason of its own."""
+    return EvictionRequest(
+        spec=EvictionRequestSpec(
+            target=Target(pod=PodTarget(name="web", uid=uid_of("web"))),
+            requester="evictd.io/local-storage",
+            intent="Eviction",
+            type="Hard",
+            reason=Reason(signal="emptydirfs.limit"),
+        )
+    )
+
+
+def test_who_is_on_the_way_already_is_waited_for_before_the_next_has_its_turn() -> None:
+    """Whoever is needed by it must not go before it."""
+    stage = Stage(rules_of(HARD, local_storage_capacity_isolation=True))
+    stage.pod("db", uses="3Gi", group="app")
+    stage.pod("web", uses="1Gi", group="app", depends_on=("shop/db",))
+    stage.pod("proxy", uses="1Gi", group="app", depends_on=("shop/web",))
+    assert stage.observe("900Mi").victims == ["proxy"]
+    stage.tell(Recalled(decision=None, requests=(Retained(topic=LIMIT, request=over_its_limit()),)))
+    stage.gone("proxy")
+    stage.answer("proxy")
+    assert stage.observe("8Gi", after=0.1).victims == []
+    stage.gone("web")
+    stage.tell(Answered(topic=LIMIT, status=GONE))
+    assert stage.observe("8Gi", after=0.1).victims == ["db"]
+
+
+def test_nobody_follows_who_was_let_off_but_went_all_the_same() -> None:
+    """It was past the point of no return. The rest need not go: who has gone comes back."""
+    stage = three()
+    stage.observe("8Gi")
+    assert stage.observe("8Gi", after=301).withdrawn == ["web"]
+    stage.gone("web")
+    stage.answer("web")
+    assert stage.observe("8Gi", after=0.1).victims == []
+    assert stage.standing == {}
+
+
+def test_who_did_not_go_ends_its_group_after_a_restart_too() -> None:
+    """The request of the one before it is found again, and asks nobody a second time."""
+    stage = three()
+    web = dict(stage.standing)
+    stage.gone("web")
+    stage.answer("web", uid="one")
+    stage.observe("8Gi", after=0.1)
+    stage.standing |= web
+    stage.restart()
+    stage.answer("web", uid="one")
+    stage.observe("8Gi", after=0.1)
+    stage.answer("db", kind="Failed", reason="NoFurtherResponder")
+    assert stage.observe("8Gi", after=0.1).victims == []
+    assert stage.standing == {}
+
+
 def test_nobody_follows_where_the_node_is_only_observed_now() -> None:
     """The mode of now counts. [design, law 8]"""
     stage = Stage(rules_of(HARD))
@@ -195,6 +313,7 @@ def test_nobody_follows_where_the_node_is_only_observed_now() -> None:
     stage.answer("web")
     stage.rules = rules_of(HARD, mode=Mode.OBSERVE)
     assert stage.observe("8Gi").victims == []
+    assert stage.standing == {}
     stage.rules = rules_of(HARD)
     assert stage.observe("8Gi").victims == []
 

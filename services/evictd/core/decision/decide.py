@@ -98,7 +98,7 @@ def _taken(rules: Rules, plan: Plan, given: Given | Tick, now: Now) -> Step:
 
 def _gone(rules: Rules, plan: Plan) -> Step:
     """Everything of the node is taken off the bus. [contract 2]"""
-    mine = tuple(Retract(topic=own.topic) for own in plan.own)
+    mine = (*(Retract(topic=own.topic) for own in plan.own), *companions.retractions(plan))
     order = () if plan.reclaiming is None else (reclaim.retraction(rules),)
     returns = plan.returns
     orders = (*restore.retraction(rules, returns), *forgetting.retraction(rules, returns))
@@ -339,7 +339,8 @@ def _answered(rules: Rules, plan: Plan, given: Answered, now: Now) -> Step:
     spent = newest({**plan.spent, own.topic: status.uid})
     plan = structs.replace(plan.without_request(own.topic), spent=spent)
     plan, told = _ended(rules, plan, own, end, now)
-    return plan, (Retract(topic=own.topic), *told)
+    over = () if companions.leads(plan, own) else (Retract(topic=own.topic),)
+    return plan, (*over, *told)
 
 
 def _ended(rules: Rules, plan: Plan, own: OwnRequest, end: Fate, now: Now) -> Step:

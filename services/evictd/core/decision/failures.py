@@ -75,9 +75,10 @@ def told(failure: Failure, now: Now) -> str:
     return f"{failure.why}{PASSED_OVER}{round(failure.until_boot_seconds - now.boot_seconds)} s"
 
 
-def taken_again(failures: Failures, pod: Pod) -> dict[str, Failure]:
-    """It is asked once more, so that what it failed in before is over."""
-    return {name: failure for name, failure in failures.items() if name != name_text(pod)}
+def taken_again(failures: Failures, pods: Iterable[Pod]) -> dict[str, Failure]:
+    """These are asked once more, so that what they failed in before is over."""
+    names = {name_text(pod) for pod in pods}
+    return {name: failure for name, failure in failures.items() if name not in names}
 
 
 def not_gone(

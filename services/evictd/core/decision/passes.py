@@ -127,7 +127,7 @@ def evict(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
     if standing is not None and _enough(standing, asked):
         return _wait(scene, plan, acting, f"{name_text(pod)} is asked to go already")
     asked = structs.replace(asked, tightened=standing is not None and not standing.hard)
-    failed = failures.taken_again(plan.failed, pod)
+    failed = failures.taken_again(plan.failed, choice.unit)
     plan = structs.replace(plan.with_request(asked), failed=failed)
     if filling.spares(scene.rules, acting.signal):
         plan = structs.replace(plan, relieved={**plan.relieved, acting.signal: asked.pod})

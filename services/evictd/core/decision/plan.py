@@ -82,8 +82,12 @@ class OwnRequest(Struct, frozen=True, kw_only=True):
 
 
 class Following(Struct, frozen=True, kw_only=True):
-    """Who goes next because the pod `after` whom they come has gone, in this order."""
+    """Who goes next because the pod `after` whom they come has gone, in this order.
 
+    `topic`: where its request stands until they had their turn.
+    """
+
+    topic: str
     pods: tuple[PodReference, ...]
     after: PodReference
     signal: str
