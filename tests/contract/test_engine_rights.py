@@ -1,5 +1,6 @@
 """What an engine lets us ask: each endpoint that is used is tried, and nothing is changed."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -79,6 +80,29 @@ async def test_a_call_that_hangs_is_given_up_and_the_others_are_made(
     assert hanging.why == "no answer within 0.2 s"
     assert statuses(sight)["GET /events"] == 200
     assert sight.information is None
+
+
+async def test_an_answer_without_end_is_given_up(
+    double: EngineDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rights, "ANSWER_BYTES_MAX", 1 << 20)
+    double.information = {"Name": "x" * (2 << 20)}
+    sight = await asked(double.address)
+    endless = next(answer for answer in sight.answers if answer.endpoint == "GET /info")
+    assert (endless.status, endless.why) == (None, "more than 1 MiB")
+    assert statuses(sight)["GET /events"] == 200
+
+
+async def test_what_is_no_engine_is_told_in_one_line(tmp_path: Path) -> None:
+    async def babble(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"\xff\n" * 4000)
+        writer.close()
+
+    async with await asyncio.start_unix_server(babble, tmp_path / "other.sock"):
+        (only,) = (await asked(f"unix://{tmp_path}/other.sock")).answers
+    assert only.status is None
+    assert 0 < len(only.why) <= rights.WHY_CHARACTERS_MAX
+    assert "\n" not in only.why
 
 
 @pytest.mark.parametrize(

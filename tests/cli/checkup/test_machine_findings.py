@@ -125,6 +125,13 @@ def test_settings_of_the_kernel_that_decide_before_evictd_are_told(
     assert (only.check, only.state) == (check, state)
 
 
+def test_who_has_the_boot_word_already_is_not_told_to_add_it() -> None:
+    (without,) = stalls.findings(StallFacts(place=PLACE))
+    (with_it,) = stalls.findings(StallFacts(place=PLACE, boot_word="psi=1"))
+    assert "add `psi=1`" in without.remedy
+    assert "add" not in with_it.remedy
+
+
 @pytest.mark.parametrize(
     ("facts", "states", "words"),
     [

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from evictd.cli.checkup.findings import Finding, note, ok, problem
 
+ON = "psi=1"
 WITHOUT = "the line on stalls is never met: a machine that thrashes with memory left is seen late"
 
 
@@ -48,12 +49,13 @@ def findings(facts: StallFacts) -> Iterator[Finding]:
 def _absent(facts: StallFacts) -> Finding:
     words = f" ({facts.boot_word} is among the boot words)" if facts.boot_word else ""
     reason = "is not there" if not facts.exists else f"cannot be read: {facts.error}"
+    kernel = "the kernel must be 4.20 or later, built with CONFIG_PSI"
+    remedy = f"add `{ON}` to the kernel's boot words and restart the machine; {kernel}"
     return problem(
         "stalls",
         f"{facts.place} {reason}{words}",
         means=WITHOUT,
-        remedy="add `psi=1` to the kernel's boot words and restart the machine; the kernel must be "
-        "4.20 or later, built with CONFIG_PSI",
+        remedy=f"{kernel}; in a container, mount its /proc" if facts.boot_word == ON else remedy,
     )
 
 

@@ -22,6 +22,9 @@ CALL_SECONDS = 3.0
 CONTAINERS_MAX = 500
 """Containers that are inspected at most: a person waits."""
 AT_ONCE = 8
+ANSWER_BYTES_MAX = 16 << 20
+"""Of one answer: a list has about 2 KiB for each container."""
+WHY_CHARACTERS_MAX = 200
 NOBODY = "0" * 64
 """An id that no container has. In the form of an id, so that a proxy's expression lets it by."""
 
@@ -209,16 +212,27 @@ class _Questions:
         url = f"{_base(self._client.docker_host)}{self._prefix}{path}"
         try:
             async with self._client.session.request(method, url) as response:
-                text = await response.text()
+                text = await _text(response)
                 content = _decoded(text)
                 said = content.get("message", "") if isinstance(content, Mapping) else text
-                why = "" if response.status < 300 else str(said).strip()[:200]
+                why = "" if response.status < 300 else str(said).strip()[:WHY_CHARACTERS_MAX]
                 good = content if response.status < 300 else None
                 return Answer(endpoint=path, status=response.status, why=why), good
         except TimeoutError:
             return Answer(endpoint=path, why=f"no answer within {CALL_SECONDS:g} s"), None
-        except (aiohttp.ClientError, OSError, UnicodeDecodeError) as error:
-            return Answer(endpoint=path, why=str(error) or type(error).__name__), None
+        except (aiohttp.ClientError, OSError) as error:
+            why = " ".join(str(error).split()) or type(error).__name__
+            return Answer(endpoint=path, why=why[:WHY_CHARACTERS_MAX]), None
+
+
+async def _text(response: aiohttp.ClientResponse) -> str:
+    """The whole answer. Raises `ClientPayloadError` for one that has no end."""
+    body = bytearray()
+    async for piece in response.content.iter_any():
+        body += piece
+        if len(body) > ANSWER_BYTES_MAX:
+            raise aiohttp.ClientPayloadError(f"more than {ANSWER_BYTES_MAX >> 20} MiB")
+    return body.decode(errors="replace")
 
 
 def _base(host: str) -> str:
