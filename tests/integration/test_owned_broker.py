@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from aiomqtt import Client, MqttError, ProtocolVersion
+from structlog.contextvars import bound_contextvars, merge_contextvars
 from structlog.testing import capture_logs
 
 from evictd.core.errors import HostError, InputError, PeerError
@@ -146,7 +147,7 @@ async def test_what_the_access_list_refuses_is_told_with_its_topic_and_once(
     broker: OwnedBroker,
 ) -> None:
     """The broker acknowledges what it refuses; only the reason code tells."""
-    with capture_logs() as told:
+    with capture_logs(processors=[merge_contextvars]) as told, bound_contextvars(worker="speaker"):
         async with connect(broker.address(Role.COLLECTOR.value), "speaker") as speaker:
             for _ in range(2):
                 await speaker.publish(DECISION, b"{}", qos=1, retain=True)
@@ -156,6 +157,7 @@ async def test_what_the_access_list_refuses_is_told_with_its_topic_and_once(
     refused = [line["topic"] for line in told if "refuses" in line["event"]]
     assert refused == [DECISION, *(f"plant/{number}" for number in range(REFUSALS_MAX - 1))]
     assert {line["reason"] for line in told} == {"Not authorized"}
+    assert {line["worker"] for line in told} == {"speaker"}
 
 
 def test_every_user_of_the_list_has_one_block_and_outsiders_only_their_own_names() -> None:

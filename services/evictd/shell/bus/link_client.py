@@ -9,6 +9,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from contextvars import copy_context
 from typing import Any
 from uuid import uuid4
 
@@ -48,13 +49,15 @@ class _Client(Client):
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self._refused: dict[str, None] = {}
+        self._context = copy_context()
+        """Who we are, for the log: paho calls back without it."""
 
     def _on_publish(
         self, client: Any, userdata: Any, mid: int, reason_code: ReasonCode, properties: Any
     ) -> None:
         if reason_code.is_failure:
             topic = client._out_messages[mid].topic  # noqa: SLF001 - paho tells the number alone
-            self._tell(topic, str(reason_code))
+            self._context.run(self._tell, topic, str(reason_code))
         super()._on_publish(client, userdata, mid, reason_code, properties)
 
     def _tell(self, topic: str, reason: str) -> None:
