@@ -18,12 +18,14 @@ from tests.cli.bus import DRAIN, EVICTED, MIB, NODE, NOW, WEB, Stage, ago, pod
 from evictd.cli import offline, past, reading, standing_text
 from evictd.cli.figures import Figures
 from evictd.cli.standing import Standing, standing
+from evictd.core.duty import Duty
 from evictd.core.effects import ControllerEffect, Keep
 from evictd.core.errors import HostError, PeerError
 from evictd.core.protocol.case import Case
 from evictd.shell.journal import Row
 from evictd.shell.journal_sqlite import SqliteJournal
-from evictd_schemas import Eviction, Observation, topics
+from evictd.shell.journal_store import Store
+from evictd_schemas import Eviction, Observation, Pod, topics
 from evictd_schemas.configuration import Configuration, Signals
 
 Run = Callable[..., Result]
@@ -213,6 +215,22 @@ def test_without_a_broker_journal_signs_of_life_and_a_look_speak(machine: Path) 
         "late:        evictor has been silent for 100 s",
     ]
     assert lines[-4].startswith("next:        shop/cache (nothing is stopped in mode observe): ")
+
+
+def test_without_a_broker_what_only_a_person_starts_is_told_by_the_responders_journal(
+    machine: Path,
+) -> None:
+    path = journal_with(machine, *evictions(*EVICTED))
+    web = msgspec.convert({**pod("web"), "restore": "manual"}, Pod)
+    store = Store(machine / "state" / "responder.journal")
+    store.open()
+    store.write([("shop/web", msgspec.json.encode(Duty(pod=web)), b"[]")], {}, None)
+    store.close()
+    (down,) = (line for line in by_itself(path) if line.startswith("down:"))
+    assert down.endswith(f"comes back {BY_HAND}")
+    (machine / "state" / "responder.journal").write_text("no database " * 100)
+    (down,) = (line for line in by_itself(path) if line.startswith("down:"))
+    assert down.endswith(f"comes back {BY_ITSELF}")
 
 
 def test_without_a_broker_conditions_are_those_of_the_moment(machine: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.contract.engine_double import EngineDouble
 
-from evictd.cli.checkup.engine import NEEDS
-from evictd.runtimes.docker import rights
+from evictd.cli.checkup.engine import NEEDS, NEVER_TRIED
+from evictd.runtimes.docker import endpoints, rights
 from evictd.runtimes.docker.rights import NOBODY, Sight, asked, environment
 
 REMOVING = ("GET /images/json", "DELETE /images/{id}", "DELETE /containers/{id}")
@@ -33,6 +33,11 @@ async def test_each_endpoint_that_is_used_is_asked_once(double: EngineDouble) ->
     double.add("2", "db")
     assert list(statuses(await asked(double.address))) == USED
     assert list(statuses(await asked(double.address, images=True, containers=True))) == list(NEEDS)
+
+
+def test_the_doctor_speaks_of_every_endpoint_that_an_engine_is_asked() -> None:
+    """All but what only an engine is asked whose control groups are not this machine's."""
+    assert {*NEEDS, *NEVER_TRIED} == {*endpoints.ALL} - {*endpoints.OUT_OF_SIGHT}
 
 
 async def test_nothing_is_changed(double: EngineDouble) -> None:

@@ -75,6 +75,7 @@ def told(configuration: Configuration, seen: Figures, journal: Path, now: dateti
     look = of_observation(configuration, observation)
     failing = (f"{source}: {reason}" for source, reason in sorted(seen.failures.items()))
     running, ended, problem = _remembered(journal)
+    by_hand = _left_down(journal)
     return Standing(
         node=observation.node,
         source="machine",
@@ -83,7 +84,7 @@ def told(configuration: Configuration, seen: Figures, journal: Path, now: dateti
         known=is_known(look.given.pressure),
         conditions=tuple(held(look.given.pressure)),
         leaving=running,
-        down=tuple(_down(ended, observation, now)),
+        down=tuple(_down(ended, by_hand, observation, now)),
         next=following(explained(look).ranking, running),
         workers=tuple(alive_workers()),
         late=(*late_workers(), *failing, *seen.silent),
@@ -104,6 +105,14 @@ def _remembered(journal: Path) -> tuple[tuple[Leaving, ...], list[Eviction], str
     return tuple(item for item in found if item is not None)[:SHOWN], ended, ""
 
 
+def _left_down(journal: Path) -> frozenset[tuple[str, str]]:
+    """By name; a journal that cannot be read is the doctor's to tell."""
+    try:
+        return frozenset((pod.namespace, pod.name) for pod in past.left_down(journal))
+    except HostError:
+        return frozenset()
+
+
 def _evicted(ended: Iterable[Eviction]) -> Iterator[Eviction]:
     """Those that ended with the end of their target."""
     for item in ended:
@@ -122,7 +131,12 @@ def _gone(ended: Iterable[Eviction]) -> Iterator[Gone]:
         )
 
 
-def _down(ended: list[Eviction], seen: Observation, now: datetime) -> Iterator[Down]:
+def _down(
+    ended: list[Eviction],
+    by_hand: frozenset[tuple[str, str]],
+    seen: Observation,
+    now: datetime,
+) -> Iterator[Down]:
     """What was evicted here and does not run; nothing where it cannot be told what runs."""
     if not seen.pods_complete or seen.pods is None:
         return
@@ -134,7 +148,7 @@ def _down(ended: list[Eviction], seen: Observation, now: datetime) -> Iterator[D
         if (namespace, name) in running or since is None:
             continue
         signal = None if item.status.reason is None else item.status.reason.signal
-        by_itself = comes_back(signal)
+        by_itself = comes_back(signal) and (namespace, name) not in by_hand
         yield Down(
             namespace=namespace,
             name=name,

@@ -7,13 +7,15 @@ from pathlib import Path
 
 from evictd.cli.eviction_tables import end_time, state_text, target_text
 from evictd.cli.situation import NotFoundError
+from evictd.core.duty import Duty
 from evictd.core.errors import HostError
+from evictd.core.orders import Restore
 from evictd.core.protocol.announcement import last_started
 from evictd.core.protocol.case import Case
 from evictd.core.protocol.vocabulary import Intent
 from evictd.shell.configuration import state_folder
 from evictd.shell.journal_reading import ended, events, states
-from evictd_schemas import Event, Eviction
+from evictd_schemas import Event, Eviction, Pod
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.topics import Role
 
@@ -49,6 +51,15 @@ def running(journal: Path) -> Iterator[Eviction]:
     """What the controller was at when it wrote last."""
     for case in states(journal, Case).values():
         yield from (item for item in case.evictions if end_time(item.status) is None)
+
+
+def left_down(journal: Path) -> Iterator[Pod]:
+    """What the responder beside this controller stopped and nobody but a person starts again."""
+    beside = journal.with_name(f"{Role.RESPONDER}.journal")
+    if readable(beside):
+        for duty in states(beside, Duty).values():
+            if duty.pod is not None and duty.pod.restore != Restore.AUTO:
+                yield duty.pod
 
 
 def told_events(journal: Path, name: str, node: str) -> list[Event]:

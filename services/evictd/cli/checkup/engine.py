@@ -116,13 +116,15 @@ NEEDS = {
 }
 """By endpoint. The variables are those of the proxies that most people run (tecnativa's and
 linuxserver's); proxies that take expressions need `expression` for the method."""
+NEVER_TRIED = ("POST /images/prune", "POST /build/prune", "GET /system/df")
+"""There is no harmless way to try the first two, and the third takes an engine seconds."""
 UNTRIED = note(
     "engine prunes",
-    "not tried: POST /images/prune, POST /build/prune",
+    f"not tried: {', '.join(NEVER_TRIED)}",
     means="whether space of images and build caches can be given back shows when it is done",
-    remedy="at a socket proxy usually IMAGES=1, BUILD=1, POST=1",
+    remedy="at a socket proxy usually IMAGES=1, BUILD=1, SYSTEM=1, POST=1",
 )
-"""There is no harmless way to try them, and who reads nothing of them believes that they work."""
+"""Who reads nothing of them believes that they work."""
 
 
 def findings(facts: EngineFacts) -> Iterator[Finding]:
