@@ -12,6 +12,7 @@ FREE_BYTES_FEW = 64 << 20
 NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph", "glusterfs"})
 VOLATILE = frozenset({"tmpfs", "ramfs"})
 MIB = 1 << 20
+ELSEWHERE = "give another place as stateFolder (EVICTD_STATEFOLDER)"
 
 
 class StateFacts(Struct, frozen=True, kw_only=True):
@@ -45,51 +46,47 @@ class ImageFacts(Struct, frozen=True, kw_only=True):
 def state_findings(facts: StateFacts) -> Iterator[Finding]:
     """Without the journal a crash loses what was being done."""
     yield from (_unreadable(why) for why in facts.journals)
-    remedy = "give another place as stateFolder (EVICTD_STATEFOLDER)"
     if facts.error:
         yield note("state folder", f"{facts.folder} cannot be looked at: {facts.error}")
-        return
-    if facts.writable is None and not facts.may_be_made:
-        yield note(
-            "state folder",
-            f"{facts.folder} is not there, and this user may not make it",
-            means="evictd started by this user ends at once",
-            remedy=f"start it as root, or {remedy}",
-        )
-        return
-    if facts.writable is None:
-        yield ok("state folder", f"{facts.folder} is not there yet; evictd makes it")
-        return
-    if not facts.writable:
+    elif facts.writable is None:
+        yield _missing(facts)
+    elif not facts.writable:
         yield note(
             "state folder",
             f"{facts.folder} is not for this user to write",
             means="evictd started by this user would use another one",
         )
-    elif facts.kind in NETWORK:
-        yield problem(
-            "state folder",
-            f"{facts.folder} is on {facts.kind}",
-            means="the journal's locks and its speed cannot be relied on there",
-            remedy=remedy,
-        )
-    elif facts.kind in VOLATILE:
-        yield problem(
-            "state folder",
-            f"{facts.folder} is on {facts.kind}, which a restart empties",
-            means="after a restart nobody knows what evictd had stopped",
-            remedy=remedy,
-        )
-    elif facts.free_bytes is not None and facts.free_bytes < FREE_BYTES_FEW:
-        yield problem(
-            "state folder",
-            f"{facts.folder} has {facts.free_bytes // MIB} MiB left",
-            means="the journal falls behind: evictd goes on, but a crash loses what it was doing",
-            remedy=remedy,
-        )
     else:
-        room = "" if facts.free_bytes is None else f", {facts.free_bytes // MIB} MiB free"
-        yield ok("state folder", f"{facts.folder} ({facts.kind or 'unknown'}{room})")
+        yield _file_system(facts)
+
+
+def _missing(facts: StateFacts) -> Finding:
+    if facts.may_be_made:
+        return ok("state folder", f"{facts.folder} is not there yet; evictd makes it")
+    return note(
+        "state folder",
+        f"{facts.folder} is not there, and this user may not make it",
+        means="evictd started by this user ends at once",
+        remedy=f"start it as root, or {ELSEWHERE}",
+    )
+
+
+def _file_system(facts: StateFacts) -> Finding:
+    """Whether it is one for a journal, and has room for it."""
+    text, means = "", ""
+    if facts.kind in NETWORK:
+        text = f"is on {facts.kind}"
+        means = "the journal's locks and its speed cannot be relied on there"
+    elif facts.kind in VOLATILE:
+        text = f"is on {facts.kind}, which a restart empties"
+        means = "after a restart nobody knows what evictd had stopped"
+    elif facts.free_bytes is not None and facts.free_bytes < FREE_BYTES_FEW:
+        text = f"has {facts.free_bytes // MIB} MiB left"
+        means = "the journal falls behind: evictd goes on, but a crash loses what it was doing"
+    if text:
+        return problem("state folder", f"{facts.folder} {text}", means=means, remedy=ELSEWHERE)
+    room = "" if facts.free_bytes is None else f", {facts.free_bytes // MIB} MiB free"
+    return ok("state folder", f"{facts.folder} ({facts.kind or 'unknown'}{room})")
 
 
 def _unreadable(why: str) -> Finding:

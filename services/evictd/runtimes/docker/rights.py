@@ -48,22 +48,12 @@ class Answer(Struct, frozen=True, kw_only=True):
 class EngineSelf(Struct, frozen=True, kw_only=True, rename="pascal"):
     """GET /info, as far as it says what the machine can do. None: this engine does not tell."""
 
-    name: str = ""
-    server_version: str = ""
-    operating_system: str = ""
-    kernel_version: str = ""
     docker_root_dir: str | None = None
-    cgroup_driver: str = ""
-    cgroup_version: str | None = None
     memory_limit: bool | None = None
     swap_limit: bool | None = None
     pids_limit: bool | None = None
     containers: int = 0
-    containers_running: int = 0
     images: int = 0
-    mem_total: int = 0
-    warnings: tuple[str, ...] | None = None
-    security_options: tuple[str, ...] | None = None
 
 
 class Component(Struct, frozen=True, kw_only=True, rename="pascal"):
