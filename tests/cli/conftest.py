@@ -14,12 +14,18 @@ from evictd.cli import evictd
 if (root := str(Path(__file__).parents[2])) not in sys.path:
     sys.path.insert(0, root)  # the bus of these tests
 
+STATE = "EVICTD_STATEFOLDER"
+
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """Call a verb; no variable of ours from outside, and errors of the family come as they are."""
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Result]:
+    """Call a verb; no variable of ours from outside, and errors of the family come as they are.
+
+    What an evictd that runs on this machine has left is nothing to these tests.
+    """
     for name in [name for name in os.environ if name.startswith("EVICTD_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv(STATE, str(tmp_path / "no-state"))
     runner = CliRunner()
 
     def call(*arguments: str | Path) -> Result:
@@ -40,7 +46,12 @@ def evictd_process(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[
             check=False,
             timeout=20,
             cwd=tmp_path,
-            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **variables},
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(tmp_path),
+                STATE: str(tmp_path / "no-state"),
+                **variables,
+            },
         )
 
     return call
