@@ -1,7 +1,4 @@
-"""The end of one group: SIGTERM, the grace, SIGKILL until it is empty.
-
-A second wish for the same life joins: it shortens the wait and is told the same end.
-"""
+"""The end of one group: SIGTERM, the grace, SIGKILL until it is empty."""
 
 import signal
 from functools import partial
@@ -11,47 +8,28 @@ import anyio
 from evictd.core.duty.outcomes import StopOutcome, StopResult
 from evictd.runtimes.cgroup import group as groups
 from evictd.runtimes.cgroup.group import Group
+from evictd.runtimes.ending import KILL_SECONDS, Ending
 from evictd.shell.blocking import RunBlocking
 
 LOOK_SECONDS = 0.02
 """Between two looks whether it is empty: a stop is noticed about as fast as processes end."""
-KILL_SECONDS = 10.0
-"""After SIGKILL only a process stuck in the kernel is left for so long."""
-
-CUT_SHORT = StopOutcome(result=StopResult.FAILED, why="the stop was cut short")
+OWN_GRACE_SECONDS = 10
+"""The grace of a group without any setting, as engines have it for containers."""
 
 
-class Ending:
-    """One stop that runs. `carry_out` is called once, `join` by everyone who comes later."""
+class GroupEnding(Ending):
+    """Of one life of a group."""
 
     def __init__(self, *, uid: str, group: Group, run_blocking: RunBlocking) -> None:
+        super().__init__()
         self.uid = uid
         self._group = group
         self._run_blocking = run_blocking
-        self._deadline_seconds = float("inf")
-        self._over = anyio.Event()
-        self._outcome = CUT_SHORT
 
-    async def join(self, grace_seconds: int) -> StopOutcome:
-        """Shorten the wait to this grace from now, if that is sooner, and wait for the same end."""
-        self._shorten(grace_seconds)
-        await self._over.wait()
-        return self._outcome
+    def _wait_seconds(self, grace_seconds: int | None) -> float:
+        return OWN_GRACE_SECONDS if grace_seconds is None else grace_seconds
 
-    async def carry_out(self, grace_seconds: int) -> StopOutcome:
-        """Signal and wait. When it is cancelled, those who joined are told so."""
-        self._shorten(grace_seconds)
-        try:
-            self._outcome = await self._signalled()
-        finally:
-            self._over.set()
-        return self._outcome
-
-    def _shorten(self, grace_seconds: int) -> None:
-        asked_seconds = anyio.current_time() + grace_seconds
-        self._deadline_seconds = min(self._deadline_seconds, asked_seconds)
-
-    async def _signalled(self) -> StopOutcome:
+    async def _stopped(self) -> StopOutcome:
         began_seconds = anyio.current_time()
         await self._run_blocking(partial(groups.send, self._group, signal.SIGTERM))
         while await self._populated():

@@ -16,7 +16,7 @@ from evictd.core.orders import Restore
 from evictd.runtimes import hierarchies
 from evictd.runtimes.cgroup import group as groups
 from evictd.runtimes.cgroup import owners
-from evictd.runtimes.cgroup.ending import Ending
+from evictd.runtimes.cgroup.ending import OWN_GRACE_SECONDS, GroupEnding
 from evictd.runtimes.cgroup.group import Group
 from evictd.runtimes.interface import Change, ChangeKind, Listing, Workload
 from evictd.runtimes.settings import SettingsFor, configured, nothing_configured
@@ -24,8 +24,6 @@ from evictd.shell.blocking import RunBlocking, in_thread
 from evictd_schemas import Pod, PodReference, Resources
 from evictd_schemas.topics import segment_problem
 
-OWN_GRACE_SECONDS = 10
-"""The grace of a group without any setting, as engines have it for containers."""
 WATCH_SECONDS = 1.0
 """Pause between two looks for groups that came or went; the kernel has no news of folders."""
 GROUPS_MAX = 2_000
@@ -62,7 +60,7 @@ class CgroupRuntime:
         self._places = places or Places()
         self._settings_for = settings_for
         self._run_blocking = run_blocking
-        self._endings: dict[str, Ending] = {}
+        self._endings: dict[str, GroupEnding] = {}
         self._closed = anyio.Event()
 
     @property
@@ -89,20 +87,19 @@ class CgroupRuntime:
 
     async def stop(self, pod: PodReference, grace_seconds: int | None) -> StopOutcome:
         """SIGTERM to each process, then the end of the group. [Runtime.stop]"""
-        grace = OWN_GRACE_SECONDS if grace_seconds is None else grace_seconds
         running = self._endings.get(pod.name)
         if running is not None and running.uid == pod.uid:
-            return await running.join(grace)
+            return await running.join(grace_seconds)
         group, outcome = await self._run_blocking(partial(self._target, pod))
         if outcome is not None:
             return outcome
         running = self._endings.get(pod.name)  # another call may have begun meanwhile
         if running is not None:
-            return await running.join(grace)
-        ending = Ending(uid=pod.uid, group=group, run_blocking=self._run_blocking)
+            return await running.join(grace_seconds)
+        ending = GroupEnding(uid=pod.uid, group=group, run_blocking=self._run_blocking)
         self._endings[pod.name] = ending
         try:
-            return await ending.carry_out(grace)
+            return await ending.carry_out(grace_seconds)
         finally:
             del self._endings[pod.name]
 

@@ -1,7 +1,4 @@
-"""The end of one unit: systemd is told to stop it, and what is left after the grace is killed.
-
-A second wish for the same unit joins: it shortens the wait and is told the same end.
-"""
+"""The end of one unit: systemd is told to stop it, and what is left after the grace is killed."""
 
 from collections.abc import Awaitable, Callable
 
@@ -9,6 +6,7 @@ import anyio
 
 from evictd.core.duty.outcomes import StopOutcome, StopResult
 from evictd.core.errors import EvictdError
+from evictd.runtimes.ending import KILL_SECONDS, Ending
 from evictd.runtimes.systemd.systemctl import ANSWER_SECONDS, Answer, Systemctl
 from evictd.runtimes.systemd.unit import Unit
 from evictd.runtimes.systemd.whole import Whole
@@ -18,23 +16,17 @@ HEARD_SECONDS = 0.2
 might start again."""
 KILL_AGAIN_SECONDS = 1.0
 """Between two SIGKILLs: what systemd runs after a stop begins only then."""
-KILL_SECONDS = 10.0
-"""After the first SIGKILL only a process stuck in the kernel is left for so long."""
 OWN_SECONDS_MAX = 3_600.0
 """A unit whose own time has no end has this one. Of several that go together the longest counts."""
 
-CUT_SHORT = StopOutcome(result=StopResult.FAILED, why="the stop was cut short")
 
-
-class Ending:
-    """One stop that runs. `carry_out` is called once, `join` by everyone who comes later.
-
-    `show` gives the unit as it is then.
-    """
+class UnitEnding(Ending):
+    """Of one unit with all that goes with it. `show` gives the unit as it is then."""
 
     def __init__(
         self, whole: Whole, systemctl: Systemctl, show: Callable[[str], Awaitable[Unit | None]]
     ) -> None:
+        super().__init__()
         self._unit = whole.unit
         outside = (unit for unit in whole.dependants if unit.runs)
         self._dependants = tuple(unit.id for unit in outside)
@@ -43,36 +35,17 @@ class Ending:
         self._systemctl = systemctl
         self._show = show
         self._began_seconds = anyio.current_time()
-        self._deadline_seconds = float("inf")
         self._answer: Answer | None = None
         self._news = anyio.Event()
-        self._over = anyio.Event()
-        self._outcome = CUT_SHORT
-
-    async def join(self, grace_seconds: int | None) -> StopOutcome:
-        """Shorten the wait to this grace from now, if that is sooner, and wait for the same end."""
-        self._shorten(grace_seconds)
-        await self._over.wait()
-        return self._outcome
-
-    async def carry_out(self, grace_seconds: int | None) -> StopOutcome:
-        """Stop and wait. When it is cancelled, those who joined are told so."""
-        self._shorten(grace_seconds)
-        try:
-            self._outcome = await self._stopped()
-        except EvictdError as error:
-            self._outcome = StopOutcome(result=StopResult.FAILED, why=str(error))
-        finally:
-            self._over.set()
-        return self._outcome
 
     def _shorten(self, grace_seconds: int | None) -> None:
+        super()._shorten(grace_seconds)
+        self._tell()
+
+    def _wait_seconds(self, grace_seconds: int | None) -> float:
         # systemd keeps the unit's own time itself; ours only comes in where that was not enough.
         own_seconds = self._own_seconds + KILL_SECONDS
-        wait_seconds = own_seconds if grace_seconds is None else grace_seconds
-        asked_seconds = anyio.current_time() + max(wait_seconds, HEARD_SECONDS)
-        self._deadline_seconds = min(self._deadline_seconds, asked_seconds)
-        self._tell()
+        return max(own_seconds if grace_seconds is None else grace_seconds, HEARD_SECONDS)
 
     async def _stopped(self) -> StopOutcome:
         killed_after_seconds: float | None = None
@@ -83,7 +56,10 @@ class Ending:
                 killed_after_seconds = anyio.current_time() - self._began_seconds
                 await self._killed()
             tasks.cancel_scope.cancel()
-        return await self._confirmed(killed_after_seconds)
+        try:
+            return await self._confirmed(killed_after_seconds)
+        except EvictdError as error:
+            return StopOutcome(result=StopResult.FAILED, why=str(error))
 
     async def _ask(self) -> None:
         """The child waits until systemd is done."""

@@ -12,7 +12,7 @@ from evictd.core.duty.outcomes import StartOutcome, StartResult, StopOutcome, St
 from evictd.core.errors import EvictdError, PeerError
 from evictd.runtimes.systemd import never
 from evictd.runtimes.systemd import unit as reading
-from evictd.runtimes.systemd.ending import Ending
+from evictd.runtimes.systemd.ending import UnitEnding
 from evictd.runtimes.systemd.systemctl import Answer, Systemctl
 from evictd.runtimes.systemd.unit import Unit
 from evictd.runtimes.systemd.whole import UNITS_MAX, Whole, Wholes, wholes
@@ -45,7 +45,7 @@ class Manager:
         self._systemctl = systemctl or Systemctl()
         self._run_path = run_path
         self._run_blocking = run_blocking
-        self._endings: dict[str, Ending] = {}
+        self._endings: dict[str, UnitEnding] = {}
 
     async def available(self) -> bool:
         """Whether systemd manages this machine and answers us."""
@@ -93,7 +93,7 @@ class Manager:
         running = self._endings.get(whole.unit.id)
         if running is not None:
             return await running.join(grace_seconds)
-        ending = Ending(whole, self._systemctl, self._shown)
+        ending = UnitEnding(whole, self._systemctl, self._shown)
         self._endings[whole.unit.id] = ending
         try:
             return await ending.carry_out(grace_seconds)
