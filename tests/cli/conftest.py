@@ -14,6 +14,8 @@ from evictd.cli import evictd
 if (root := str(Path(__file__).parents[2])) not in sys.path:
     sys.path.insert(0, root)  # the bus of these tests
 
+from tests.cli.bus import NODE
+
 STATE = "EVICTD_STATEFOLDER"
 
 
@@ -55,3 +57,23 @@ def evictd_process(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[
         )
 
     return call
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine on which evictd has run; nothing runs now."""
+    for name in ("config", "run", "state"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path / "run"))
+    return tmp_path
+
+
+@pytest.fixture
+def offline_run(
+    run: Callable[..., Result], machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Result]:
+    """A verb on that machine."""
+    monkeypatch.setenv(STATE, str(machine / "state"))
+    monkeypatch.setenv("EVICTD_NODE", NODE)
+    return run

@@ -1,6 +1,5 @@
 """`evictd status`: one screen from the bus, and from what the machine itself knows."""
 
-import asyncio
 import os
 import subprocess
 import time
@@ -14,18 +13,15 @@ import pytest
 from click.testing import Result
 from msgspec import structs
 from tests.cli.bus import DRAIN, EVICTED, MIB, NODE, NOW, WEB, Stage, ago, pod
+from tests.cli.journals import evictions, journal_with
 
-from evictd.cli import offline, past, reading, standing_text
+from evictd.cli import offline, reading, standing_text
 from evictd.cli.figures import Figures
 from evictd.cli.standing import Standing, standing
 from evictd.core.duty import Duty
-from evictd.core.effects import ControllerEffect, Keep
 from evictd.core.errors import HostError, PeerError
-from evictd.core.protocol.case import Case
-from evictd.shell.journal import Row
-from evictd.shell.journal_sqlite import SqliteJournal
 from evictd.shell.journal_store import Store
-from evictd_schemas import Eviction, Observation, Pod, topics
+from evictd_schemas import Observation, Pod, topics
 from evictd_schemas.configuration import Configuration, Signals
 
 Run = Callable[..., Result]
@@ -44,13 +40,6 @@ def screen(stage: Stage) -> list[str]:
 def at_home(stage: Stage) -> Standing:
     """The same as a value."""
     return standing(stage.mirror, CONFIGURATION, NODE, NOW)
-
-
-def evictions(*conditions: Any) -> tuple[Eviction, ...]:
-    """One of web as the controller has it."""
-    stage = Stage()
-    stage.evict(**({"conditions": conditions} if conditions else {}))
-    return tuple(found.message for found in stage.mirror.objects(topics.EVICTION))
 
 
 def test_under_pressure_it_tells_what_is_short_who_leaves_and_who_is_next() -> None:
@@ -143,40 +132,6 @@ def test_other_nodes_of_the_bus_are_a_line_each() -> None:
     assert lines[0] == "also:        edge-00: Unknown"
     assert lines[-1] == "also:        2 more; see `evictd get nodes`"
     assert len(lines) == standing_text.OTHERS_MAX + 1
-
-
-@pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine on which evictd has run; nothing runs now."""
-    for name in ("config", "run", "state"):
-        (tmp_path / name).mkdir()
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path / "run"))
-    return tmp_path
-
-
-@pytest.fixture
-def offline_run(run: Run, machine: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """A verb on that machine."""
-    monkeypatch.setenv("EVICTD_STATEFOLDER", str(machine / "state"))
-    monkeypatch.setenv("EVICTD_NODE", NODE)
-    return run
-
-
-async def written(path: Path, *rows: Row[Case, ControllerEffect]) -> None:
-    async with SqliteJournal(path, Case, ControllerEffect) as journal:
-        await journal.commit(rows)
-
-
-def journal_with(machine: Path, *ended: Eviction, running: tuple[Eviction, ...] = ()) -> Path:
-    """A controller's journal."""
-    path = machine / "state" / "controller.journal"
-    keep = Row[Case, ControllerEffect](
-        key="over", state=None, effects=[Keep(eviction=eviction) for eviction in ended]
-    )
-    at = Row[Case, ControllerEffect](key="now", state=Case(evictions=running), effects=())
-    asyncio.run(written(path, keep, at))
-    return path
 
 
 def alive(machine: Path, worker: str, seconds_ago: float) -> None:
@@ -326,73 +281,6 @@ def test_an_old_end_is_no_news(machine: Path) -> None:
     lines = by_itself(path, now=NOW.replace(year=NOW.year + 1))
     assert "evicted:     nothing in the last day" in lines
     assert "down:        nothing because of evictd" in lines
-
-
-def test_history_tells_what_when_why_by_whom_and_how_long(offline_run: Run, machine: Path) -> None:
-    journal_with(machine, *evictions(*EVICTED))
-    result = offline_run("history")
-    assert result.exit_code == 0
-    head, row = result.stdout.splitlines()
-    cells = dict(zip(head.split("  "), row.split("  "), strict=False))
-    assert cells["ENDED"].startswith("2026-11-30T08:09:40Z")
-    assert row.split()[1:] == [
-        NODE,
-        "shop/web",
-        "Evicted",
-        "evictd.io/cli",
-        DRAIN,
-        "40s",
-        "moving",
-        "house",
-    ]
-
-
-def test_history_as_json_is_the_evictions_themselves(offline_run: Run, machine: Path) -> None:
-    (eviction,) = evictions(*EVICTED)
-    journal_with(machine, eviction)
-    result = offline_run("history", "-o", "json")
-    assert msgspec.json.decode(result.stdout, type=list[Eviction]) == [eviction]
-
-
-@pytest.mark.parametrize(
-    ("options", "count"),
-    [
-        (("--workload", "shop/web"), 1),
-        (("--workload", "web"), 1),
-        (("--workload", "db"), 0),
-        (("--node", NODE), 1),
-        (("--node", "other"), 0),
-        (("--evicted",), 1),
-    ],
-)
-def test_history_may_be_asked_for_less(
-    offline_run: Run, machine: Path, options: tuple[str, ...], count: int
-) -> None:
-    journal_with(machine, *evictions(*EVICTED))
-    result = offline_run("history", "-o", "name", *options)
-    assert len(result.stdout.splitlines()) == count
-    assert bool(result.stderr) == (count == 0)
-
-
-def test_without_a_journal_there_is_no_history(
-    evictd_process: Callable[..., Any], tmp_path: Path
-) -> None:
-    result = evictd_process("history", EVICTD_STATEFOLDER=str(tmp_path / "none"))
-    assert result.returncode == 4
-    assert "no history yet" in result.stderr
-
-
-def test_a_journal_that_is_not_for_this_user_is_told_as_such(
-    machine: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = journal_with(machine)
-
-    def refuse(_: Path) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "stat", refuse)
-    with pytest.raises(HostError, match="Permission denied; try it with sudo"):
-        past.history(path)
 
 
 def test_a_user_beside_a_root_s_evictd_is_told_to_use_sudo(
