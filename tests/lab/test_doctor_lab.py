@@ -63,6 +63,7 @@ def asked_for(engine: Any, folder: Path, verb: str) -> str:
     variables = (
         f"DOCKER_HOST={engine.host}",
         "EVICTD_NODE=lab",
+        "EVICTD_BROKER=mqtt://127.0.0.1:1",  # nobody's; where it is looked for may be one
         f"EVICTD_STATEFOLDER={folder}/state",
         f"RUNTIME_DIRECTORY={folder}/run",
     )

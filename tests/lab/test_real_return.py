@@ -124,6 +124,7 @@ class Street:
     def evict(self, *names: str) -> None:
         """As for a shortage of memory."""
         for name in names:
+            self.node.until(f"{name} is listed", lambda name=name: self.node.pod(name))
             pod = self.node.pod(name)
             assert pod is not None
             self.node.publish(*request(pod, reason={"signal": "memory.available"}))

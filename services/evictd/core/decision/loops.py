@@ -53,9 +53,9 @@ def restarted_in_vain(history: History, pod: Pod, now: Now) -> bool:
 def rest_seconds(history: History, name: str, now: Now) -> float:
     """So long who is back by itself is left alone even by a shortage that finds nobody else.
 
-    Nothing at first; in a loop it doubles. [field case I1]
+    It doubles with each time, so that nobody fights with a healer. [field case I1]
     """
-    return back_off_seconds(_lately(history, name, now) - (LOOP_EVICTIONS - 1))
+    return back_off_seconds(_lately(history, name, now))
 
 
 def fallen(
