@@ -195,6 +195,12 @@ def test_a_packet_of_a_large_observation_must_fit() -> None:
     assert (only.state, only.text) == (State.PROBLEM, "max_packet_size is 65536")
 
 
+@pytest.mark.parametrize("amount", ["²", "many", "-1", "", "1 000"])
+def test_an_amount_that_is_no_number_is_as_if_it_were_not_given(amount: str) -> None:
+    text = f"max_queued_messages 100000\nmax_packet_size {amount}\nautosave_interval {amount}\n"
+    assert [one.state for one in broker_file.findings(text, "theirs")] == [State.OK]
+
+
 def test_a_listener_on_loopback_may_let_everybody_in() -> None:
     text = "listener 1883 127.0.0.1\nallow_anonymous true\nmax_queued_messages 100000\n"
     assert [one.state for one in broker_file.findings(text, "theirs")] == [State.OK]

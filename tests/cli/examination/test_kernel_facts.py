@@ -218,7 +218,7 @@ def test_evictd_its_broker_and_the_engine_are_guarded(lay: Laid) -> None:
             "cgroup/system.slice/evictd.service/memory.low": "134217728\n",
             "cgroup/system.slice/evictd.service/memory.min": "0\n",
             **process(21, "mosquitto", "mosquitto", "-c", "/m.conf", oom_score_adj="0"),
-            **process(22, "dockerd", "/usr/bin/dockerd"),
+            **process(22, "dockerd", "/usr/bin/dockerd", status="Name:\t²\nVmSwap:\t² kB\n"),
             **process(23, "evictd", "/bin/python3", "-m", "evictd", "doctor"),
         }
     )

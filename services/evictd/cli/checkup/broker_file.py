@@ -47,7 +47,7 @@ class BrokerFile(Struct, frozen=True, kw_only=True):
     def number(self, key: str) -> int | None:
         """None where it is not given, or is no number."""
         text = self.values.get(key, "")
-        return int(text) if text.isdigit() else None
+        return int(text) if text.isdecimal() else None
 
 
 def read(text: str) -> BrokerFile:

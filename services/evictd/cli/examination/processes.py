@@ -124,7 +124,7 @@ def guarded(every: Iterable[Process], proc: Path, cgroup: Path) -> Iterator[Guar
         yield Guarded(
             part=part,
             pid=process.pid,
-            oom_score_adj=int(adjusted) if adjusted.lstrip("-").isdigit() else None,
+            oom_score_adj=int(adjusted) if adjusted.removeprefix("-").isdecimal() else None,
             swapped_kib=status.get("VmSwap"),
             locked_kib=status.get("VmLck"),
             reserved_bytes=_reserved_bytes(place, cgroup),
@@ -144,7 +144,7 @@ def _status(place: Path) -> dict[str, int]:
     return {
         words[0].rstrip(":"): int(words[1])
         for words in lines
-        if len(words) > 1 and words[1].isdigit()
+        if len(words) > 1 and words[1].isdecimal()
     }
 
 
