@@ -26,6 +26,7 @@ from evictd.shell.broker import OwnedBroker, access_list
 from evictd.shell.bus import link_trial
 from evictd.shell.bus.address import Address, address
 from evictd.shell.bus.link_trial import trial
+from evictd.shell.journal_store import Store
 from evictd_schemas import Registration, WorkerStatus, topics
 
 NODE = "doctor-1"
@@ -129,6 +130,27 @@ def test_a_plain_user_beside_a_state_folder_that_is_roots_learns_what_to_do(tmp_
     assert found["state folder"][0]["state"] == "note"
     assert "journal" not in found
     locked.chmod(0o700)
+
+
+def test_a_start_over_a_journal_of_another_version_ends_in_words_that_the_doctor_has_too(
+    tmp_path: Path,
+) -> None:
+    """What is in it stays as it is: another version may go on with it."""
+    row = ("shop/web", b'{"pod": 7}', b"[]")
+    store = Store(tmp_path / "state" / "responder.journal")
+    store.open()
+    store.write([row], {}, None)
+    store.close()
+    result = doctor(tmp_path, verb="up")
+    assert (result.returncode, "Traceback" in result.stderr) == (1, False)
+    told = f"the journal {tmp_path}/state/responder.journal is damaged or of another version"
+    assert told in result.stderr.splitlines()[-1]
+    assert "move it away" in result.stderr.splitlines()[-1]
+    (found,) = read(doctor(tmp_path, "-o", "json"))["journal"]
+    assert (found["state"], found["text"].startswith(told)) == ("problem", True)
+    store.open()
+    assert store.rows() == [row]
+    store.close()
 
 
 def test_a_broken_configuration_is_a_finding_and_the_rest_is_told_all_the_same(
