@@ -9,6 +9,8 @@ from click.testing import Result
 
 from evictd.core.errors import InputError
 
+BROKER = ("--broker", "mqtt://127.0.0.1:9999")
+
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
@@ -45,7 +47,45 @@ def test_options_of_the_command_are_the_commands(
         found.extend((responders[0].respond.__self__._command, where.port, node))
 
     monkeypatch.setattr("evictd.cli.respond.until_signal", nothing)
-    options = ("--broker", "mqtt://127.0.0.1:9999", "--node", "edge-7", "--name", "acme.io/x")
-    result = run("respond", *options, "--", "save", "--name", "--all", tmp_path)
+    options = ("--node", "edge-7", "--name", "acme.io/x")
+    result = run("respond", *BROKER, *options, "--", "save", "--name", "--all", tmp_path)
     assert result.exit_code == 0, result.output
     assert found == [("save", "--name", "--all", str(tmp_path)), 9999, "edge-7"]
+
+
+@pytest.mark.parametrize(
+    ("timeout", "expected"),
+    [((), 630.0), (("--timeout", "60"), 90.0), (("--timeout", "3600"), None)],
+)
+def test_who_has_little_time_may_not_be_silent_for_longer(
+    run: Callable[..., Result], monkeypatch: Any, timeout: tuple[str, ...], expected: float | None
+) -> None:
+    """So that a plan tells the truth, and one that hangs is handed over; long ones as everybody."""
+    found: list[Any] = []
+
+    async def nothing(responders: Any, _where: Any, _node: str) -> None:
+        found.extend(responders)
+
+    monkeypatch.setattr("evictd.cli.respond.until_signal", nothing)
+    result = run("respond", *BROKER, "--name", "acme.io/x", *timeout, "--", "true")
+    assert result.exit_code == 0, result.output
+    said = found[0].registration("ready")
+    assert (said.start_deadline_seconds, said.heartbeat_deadline_seconds) == (expected, expected)
+
+
+def test_all_commands_of_one_process_share_its_places(
+    run: Callable[..., Result], monkeypatch: Any, tmp_path: Path
+) -> None:
+    found: list[Any] = []
+
+    async def nothing(responders: Any, _where: Any, _node: str) -> None:
+        found.extend(responder.respond.__self__._places for responder in responders)
+
+    monkeypatch.setattr("evictd.cli.respond.until_signal", nothing)
+    file = tmp_path / "evictd.yaml"
+    entries = (f"{{name: acme.io/{name}, command: [save]}}" for name in ("x", "y"))
+    file.write_text(f"responders: [{', '.join(entries)}]\n")
+    result = run("respond", *BROKER, "--config", file)
+    assert result.exit_code == 0, result.output
+    assert len(found) == 2
+    assert found[0] is found[1]

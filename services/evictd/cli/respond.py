@@ -10,14 +10,18 @@ from evictd.cli.broker import operator_address
 from evictd.cli.machine import home_node
 from evictd.cli.options import config_option, loaded
 from evictd.core.protocol.chain import REGISTERED_PRIORITY
+from evictd.core.protocol.progression import SILENCE_SECONDS
 from evictd.responder import Responder
 from evictd.responder.author import TIMEOUT_SECONDS
-from evictd.responder.command import Command
+from evictd.responder.command import Command, Places
 from evictd.responder.serving import until_signal
 from evictd.responder.webhook import Webhook
 from evictd.responder.workload_topic import WorkloadTopic
 from evictd.shell.configuration.responders import exchange, webhook_problem
 from evictd_schemas.configuration import ConfiguredResponder, Selector
+
+MARGIN_SECONDS = 30.0
+"""Above the time of a turn: a command's end takes five seconds, a report may be held back 20 s."""
 
 
 @click.command("respond")
@@ -87,16 +91,18 @@ def command(
         entries = (one,)
     elif command or url or not entries:
         raise click.UsageError("give --name and -- COMMAND..., or `responders:` in a configuration")
-    found = [_responder(entry) for entry in entries]
+    places = Places()
+    found = [_responder(entry, places) for entry in entries]
     where = operator_address(configuration)
     asyncio.run(until_signal(found, where, node or home_node(configuration)))
 
 
-def _responder(entry: ConfiguredResponder) -> Responder:
+def _responder(entry: ConfiguredResponder, places: Places) -> Responder:
     """Raises `InputError` for what no controller would take."""
     if bool(entry.command) == (entry.webhook is not None) and entry.topic is None:
         raise click.UsageError("give either -- COMMAND... or --webhook URL")
-    part = _part(entry, entry.timeout_seconds or TIMEOUT_SECONDS)
+    seconds = entry.timeout_seconds or TIMEOUT_SECONDS
+    part = _part(entry, seconds, places)
     return Responder(
         name=entry.name,
         respond=part.respond,
@@ -104,18 +110,28 @@ def _responder(entry: ConfiguredResponder) -> Responder:
         priority=entry.priority,
         selector=None if entry.selector is None else entry.selector.match_labels,
         namespaces=entry.namespaces,
+        start_deadline_seconds=_silence_seconds(seconds),
+        heartbeat_deadline_seconds=_silence_seconds(seconds),
         supports_dry_run=entry.supports_dry_run,
         hears=part.hears if isinstance(part, WorkloadTopic) else (),
     )
 
 
-def _part(entry: ConfiguredResponder, seconds: float) -> Command | Webhook | WorkloadTopic:
+def _silence_seconds(seconds: float) -> float | None:
+    """After so long without a word it hangs; None: where a turn is long, as long as everybody."""
+    most = seconds + MARGIN_SECONDS
+    return most if most < SILENCE_SECONDS else None
+
+
+def _part(
+    entry: ConfiguredResponder, seconds: float, places: Places
+) -> Command | Webhook | WorkloadTopic:
     """What it does."""
     if (found := exchange(entry)) is not None:
         return WorkloadTopic(found, timeout_seconds=seconds)
     if entry.webhook is not None:
         return Webhook(entry.webhook, timeout_seconds=seconds)
-    return Command(entry.command, timeout_seconds=seconds)
+    return Command(entry.command, timeout_seconds=seconds, places=places)
 
 
 def _selector(labels: Sequence[str], *, every: bool) -> Selector | None:

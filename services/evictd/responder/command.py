@@ -7,7 +7,8 @@ in the environment alone. [contract 3, Report]
 import os
 import signal
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from subprocess import DEVNULL, PIPE, STDOUT
 
@@ -23,27 +24,64 @@ OUTPUT_SECONDS = 1.0
 """After its exit: somebody whom it left behind may keep its output open for ever."""
 LINE_BYTES_MAX = 4_000
 """Longer lines are cut: a message has no more room. [eviction-request-api 2.3]"""
+AT_ONCE_MAX = 4
+"""Commands of one process: they are run where memory is short already."""
 SECRETS = "EVICTD_BROKER"
 """Variables that begin so are for us alone: an address may hold a password too."""
 
 
+class Places:
+    """Room for so many commands at once; whoever comes first runs first."""
+
+    def __init__(self, most: int = AT_ONCE_MAX) -> None:
+        self._most = most
+        self._line: list[object] = []
+        self._moved = anyio.Event()
+
+    @asynccontextmanager
+    async def taken(self, work: Work) -> AsyncIterator[None]:
+        """Wait for a place and keep it; that the line gets shorter is progress."""
+        ticket = object()
+        self._line.append(ticket)
+        try:
+            while (ahead := self._line.index(ticket) + 1 - self._most) > 0:
+                work.progress(f"waiting for {ahead} of the commands before it; {self._most} run")
+                await self._moved.wait()
+            yield
+        finally:
+            self._line.remove(ticket)
+            self._moved.set()
+            self._moved = anyio.Event()
+
+
 class Command:
-    """One run a turn.
+    """One run a turn, in one of the `places`; by default it has its own.
 
     Work that ends before the command takes its whole process group along; what a command leaves
     behind on purpose, after its exit, is left alone.
     """
 
-    def __init__(self, command: Sequence[str], *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        places: Places | None = None,
+    ) -> None:
         self._command = tuple(command)
         self._timeout_seconds = timeout_seconds
+        self._places = places or Places()
 
     async def respond(self, work: Work) -> str:
-        """Its last line, once it has exited with 0.
+        """Its last line, once it has exited with 0. Its time begins when it is started.
 
         Raises `HostError` for another exit, for one that cannot be started, and `TimeoutError` when
         it takes too long.
         """
+        async with self._places.taken(work):
+            return await self._run(work)
+
+    async def _run(self, work: Work) -> str:
         said: deque[str] = deque(["done"], maxlen=1)
         work.progress(
             f"running {self._command[0]}",

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 
 from evictd.responder import Responder
-from evictd.responder.command import Command
+from evictd.responder.command import Command, Places
 from evictd.testing import Stage, staged
 from evictd_schemas import Reason
 
@@ -128,6 +128,31 @@ async def test_a_flood_of_output_is_read_and_cut() -> None:
     async with staged(of((sys.executable, "-c", flood))) as stage:
         await stage.evict("web")
         assert await ended(stage) == "x" * 4_000
+
+
+async def test_only_so_many_run_at_once_and_who_waits_says_so(tmp_path: Path) -> None:
+    """Two of three; the third's time begins with its start, and it tells how the line moves."""
+    go = tmp_path / "go"
+    text = f'until [ -e "{go}.$EVICTION_POD" ]; do sleep 0.05; done; echo saved'
+    command = Command(("sh", "-c", text), timeout_seconds=30.0, places=Places(2))
+    wanted = {"one": "running sh", "two": "running sh", "three": "waiting for 1 of the commands"}
+
+    def told(stage: Stage) -> bool:
+        said = {name: reports[-1].message for name in wanted if (reports := stage.reports(name))}
+        return all(said.get(name, "").startswith(text) for name, text in wanted.items())
+
+    responder = Responder(name=NAME, respond=command.respond, heartbeat_seconds=0.1)
+    async with staged(responder) as stage:
+        for name in wanted:
+            await stage.evict(name)
+        await stage.until(lambda: told(stage), 20)
+        for name in ("three", "two"):
+            await anyio.Path(f"{go}.{name}").touch()
+        assert await ended(stage, "two") == "saved"
+        assert await ended(stage, "three") == "saved"
+        assert stage.state("one") == "Active"
+        await anyio.Path(f"{go}.one").touch()
+        assert await ended(stage, "one") == "saved"
 
 
 async def test_in_a_dry_run_it_is_told_so() -> None:
