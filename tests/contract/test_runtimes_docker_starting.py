@@ -141,6 +141,21 @@ async def test_who_shares_its_network_is_restarted_after_it_came_back(
     assert len(done) == 5
 
 
+@pytest.mark.parametrize(("is_podman", "grace_seconds"), [(True, 10), (False, 0)])
+async def test_a_sharer_of_podman_s_of_which_nobody_said_a_time_is_not_killed(
+    double: EngineDouble, docker: DockerRuntime, *, is_podman: bool, grace_seconds: int
+) -> None:
+    """Podman writes 0 there; Docker's 0 was meant."""
+    if is_podman:
+        double.information = {**double.information, "BuildahVersion": "1"}
+    vpn = double.add("1", "vpn")
+    double.inspections[vpn]["State"] = dict(EXITED)
+    sharer = shares(double, "2", "torrent", f"container:{vpn}")
+    double.inspections[sharer]["Config"]["StopTimeout"] = 0
+    await docker.start("_", "vpn", vpn)
+    assert f"POST containers/{sharer}/stop?t={grace_seconds}" in double.asked
+
+
 async def test_who_is_in_anothers_network_needs_that_one(
     double: EngineDouble, docker: DockerRuntime
 ) -> None:

@@ -73,7 +73,7 @@ class DockerRuntime:
             settings_for=settings_for,
             run_blocking=run_blocking,
         )
-        self._starting = Starting(engine, self._refusal)
+        self._starting = Starting(engine, self._known, self._refusal)
         self._reclaiming = Reclaiming(
             engine, reclaims or Reclaims(), self._untouchable, run_blocking
         )

@@ -10,6 +10,7 @@ from evictd.core.errors import PeerError
 from evictd.runtimes.docker import naming, pods
 from evictd.runtimes.docker.engine import Engine
 from evictd.runtimes.docker.inspection import Inspected, Summary
+from evictd.runtimes.docker.known import Known
 from evictd.runtimes.docker.naming import Name
 from evictd_schemas import PodReference
 
@@ -27,8 +28,9 @@ _CONTAINER_ID = re.compile(r"[0-9a-f]{64}")
 class Starting:
     """Starts of one engine's containers."""
 
-    def __init__(self, engine: Engine, refusal: Refusal) -> None:
+    def __init__(self, engine: Engine, known: Known, refusal: Refusal) -> None:
         self._engine = engine
+        self._known = known
         self._refusal = refusal
 
     async def start(self, name: Name, container_id: str) -> StartOutcome:
@@ -122,10 +124,9 @@ class Starting:
             why = await self._refusal(life, container)
             if why is not None:
                 return f"{_text(name)} shares its network and was not restarted: {why}"
-            own = container.config.stop_timeout
-            grace_seconds = pods.ENGINE_GRACE_SECONDS if own is None else own
+            grace_seconds = pods.grace_seconds(container, await self._known.product())
             with anyio.CancelScope(shield=True):  # whoever is stopped here is started again
-                await self._engine.stop(container_id, None, grace_seconds)
+                await self._engine.stop(container_id, grace_seconds, grace_seconds)
                 await self._engine.start(container_id)
         except PeerError as error:
             return f"{_text(name)} shares its network and was not restarted: {error}"
