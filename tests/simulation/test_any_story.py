@@ -52,6 +52,9 @@ PODS = st.fixed_dictionaries(
         "stopSeconds": st.sampled_from([0.5, 3, 20]),
         "terminationGracePeriodSeconds": st.sampled_from([0, 5, 30]),
         "restore": st.sampled_from(["auto", "never"]),
+        "action": st.sampled_from(["restart", "webhook"]),
+        "group": st.sampled_from(["a", "b"]),
+        "dependsOn": st.lists(st.integers(0, 4).map("default/pod-{}".format), max_size=2),
     },
 )
 SIGNALS = st.fixed_dictionaries(
@@ -104,6 +107,19 @@ def victims(turn: Turn) -> list[str]:
     return [asked.pod for asked in turn.asked if not asked.withdrawn]
 
 
+def staying(pods: list[dict[str, Any]], *, together: bool) -> set[str]:
+    """Who never goes, and whoever would have to take such a one along."""
+    named = {f"pod-{number}": pod for number, pod in enumerate(pods)}
+    stay = {name for name, pod in named.items() if pod.get("critical") or pod.get("protected")}
+    for _ in pods if together else ():
+        groups = {named[name].get("group") for name in stay} - {None}
+        needed = {
+            each.partition("/")[2] for name in stay for each in named[name].get("dependsOn", ())
+        }
+        stay |= {name for name in named if name in needed or named[name].get("group") in groups}
+    return stay
+
+
 @settings(deadline=None, max_examples=60)
 @given(
     st.lists(PODS, min_size=1, max_size=5),
@@ -118,11 +134,7 @@ def test_who_goes_and_who_stays(
     lines: dict[str, Any],
 ) -> None:
     turns = played(pods, steps, profile=profile, **lines)
-    exempt = {
-        f"pod-{number}"
-        for number, pod in enumerate(pods)
-        if pod.get("critical") or pod.get("protected")
-    }
+    exempt = staying(pods, together=profile == "host")
     assert all(len(victims(turn)) <= 1 for turn in turns)
     assert exempt.isdisjoint(name for turn in turns for name in victims(turn))
     last = next(turn.decision for turn in reversed(turns) if turn.decision is not None)
