@@ -290,6 +290,6 @@ def test_who_stands_before_the_engine_is_known_by_its_address(
         },
         Inspected,
     )
-    engine = reaching.located(reaching.endpoint(address), "nas")
+    engine = reaching.located(reaching.address(address), "nas")
     name = Name(namespace="_", name="door")
     assert ownership.manager(door, name, None, ownership.Parts(engine=engine)) == owner

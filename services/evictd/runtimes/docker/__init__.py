@@ -14,9 +14,11 @@
 - `reclaiming`: giving space back, by the steps `pruning`, `unused_images`, `dead_containers` and
   `long_logs`, each a `sweep`; `image_uses` remembers what was used when
 - `runtime`: the `Runtime`
+- `rights`: what an engine, or the proxy before it, lets us ask
 
 Only what is listed in `endpoints` is ever asked of an engine. Usage comes from the files of control
-groups, and from the statistics call only where those are out of our sight (`statistics`).
+groups, and from the statistics call only where those are out of our sight (`statistics`, by its
+`figures`).
 """
 
 from evictd.runtimes.docker.engine import Engine

@@ -6,7 +6,6 @@ What it is, which containers are evictd's own, and with which labels an image wa
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -67,13 +66,15 @@ class Known:
             container_id = await self._run_blocking(partial(_own_container_id, self._own_process))
             own = None if container_id is None else await self._engine.inspect(container_id)
             machine = (await self.information()).name
-            broker = reaching.endpoint(self._own.broker or "")
+            broker = reaching.address(self._own.broker or "")
+            engine = reaching.address(self._engine.address)
+            proxy = () if engine is None else (engine.host,)
             self._parts = Parts(
                 container_id=container_id,
                 image=None if own is None else own.image,
-                names=frozenset(self._own.names) | _proxy_name(self._engine.address),
+                names=frozenset((*self._own.names, *proxy)),
                 broker=reaching.located(broker, machine),
-                engine=reaching.located(reaching.endpoint(self._engine.address), machine),
+                engine=reaching.located(engine, machine),
             )
         return self._parts
 
@@ -88,13 +89,6 @@ class Known:
             labels = image.config.labels if image is not None and image.config is not None else None
             self._image_labels[container.image] = labels or {}
         return self._image_labels[container.image]
-
-
-def _proxy_name(address: str) -> frozenset[str]:
-    """A TCP address names whoever stands before the engine."""
-    parts = urlsplit(address)
-    named = parts.scheme != "unix" and parts.hostname
-    return frozenset((parts.hostname,)) if named and parts.hostname else frozenset()
 
 
 def _own_container_id(own_process: Path) -> str | None:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from evictd.runtimes.docker import reaching
 from evictd.runtimes.docker.inspection import Inspected
 from evictd.runtimes.docker.naming import SERVICE, Name
-from evictd.runtimes.docker.reaching import Endpoint
+from evictd.runtimes.docker.reaching import Address
 
 MANAGERS: tuple[tuple[str, str], ...] = (
     ("com.docker.swarm.service.id", "Swarm"),
@@ -47,8 +47,8 @@ class Parts(Struct, frozen=True, kw_only=True):
     container_id: str | None = None
     image: str | None = None
     names: frozenset[str] = frozenset()
-    broker: Endpoint | None = None
-    engine: Endpoint | None = None
+    broker: Address | None = None
+    engine: Address | None = None
 
 
 def manager(container: Inspected, name: Name, role: str | None, parts: Parts) -> str | None:

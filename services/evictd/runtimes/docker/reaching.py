@@ -18,7 +18,7 @@ PORTS = {"mqtt": 1883, "mqtts": 8883, "tcp": 2375, "http": 2375, "https": 2376}
 """Where an address says no port."""
 
 
-class Endpoint(Struct, frozen=True, kw_only=True):
+class Address(Struct, frozen=True, kw_only=True):
     """Host and port; `here`: the host is known to be this machine."""
 
     host: str
@@ -26,19 +26,19 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     here: bool = False
 
 
-def endpoint(address: str) -> Endpoint | None:
+def address(url: str) -> Address | None:
     """Of a URL, None where it names no host."""
-    parts = urlsplit(address)
+    parts = urlsplit(url)
     try:
         port = parts.port or PORTS.get(parts.scheme)
     except ValueError:
         return None
     if parts.hostname is None or port is None:
         return None
-    return Endpoint(host=parts.hostname, port=port)
+    return Address(host=parts.hostname, port=port)
 
 
-def located(wanted: Endpoint | None, machine_name: str) -> Endpoint | None:
+def located(wanted: Address | None, machine_name: str) -> Address | None:
     """With whether its host is this machine. Asks the kernel, and never a name server."""
     if wanted is None:
         return None
@@ -46,7 +46,7 @@ def located(wanted: Endpoint | None, machine_name: str) -> Endpoint | None:
     return structs.replace(wanted, here=_is_here(wanted.host.lower(), names))
 
 
-def answers(container: Inspected, wanted: Endpoint) -> bool:
+def answers(container: Inspected, wanted: Address) -> bool:
     """Whether it is this container that is reached there."""
     settings = container.network_settings or Networking()
     networks = [attached for attached in (settings.networks or {}).values() if attached is not None]
@@ -65,10 +65,10 @@ def _is_here(host: str, names: set[str]) -> bool:
     if host in LOOPBACKS or host.partition(".")[0] in {name.partition(".")[0] for name in names}:
         return True
     try:
-        address = ip_address(host)
+        number = ip_address(host)
     except ValueError:
         return False
-    return address.is_loopback or _is_own(host, is_version_6=address.version == 6)
+    return number.is_loopback or _is_own(host, is_version_6=number.version == 6)
 
 
 def _is_own(host: str, *, is_version_6: bool) -> bool:
