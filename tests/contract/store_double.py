@@ -1,5 +1,6 @@
 """An engine's double with images, of which some are in use."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,12 @@ class Store(EngineDouble):
         if path == "images/json":
             return self.image_listing
         if path == "system/df":
-            cache = [{"ID": "old", "Size": 5}, {"ID": "busy", "Size": 7, "InUse": True}]
+            lately = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+            cache = (
+                {"ID": "old", "Size": 5, "LastUsedAt": "2020-01-01T08:00:00.123456789Z"},
+                {"ID": "never", "Size": 1, "LastUsedAt": None},
+                {"ID": "fresh", "Size": 9, "LastUsedAt": lately},
+                {"ID": "busy", "Size": 7, "InUse": True},
+            )
             return {"BuildCache": cache}
         return super()._found(path, words)

@@ -234,7 +234,7 @@ async def test_a_rehearsal_names_what_would_go_and_deletes_nothing(
     ]
     assert [(one.taken, one.listed_bytes, one.error) for one in outcomes] == [
         (("sha256:old",), 70, None),
-        (("old",), 5, None),
+        (("old", "never"), 6, None),
         (("old:1",), 70, None),
         (("_/dead",), 0, None),
         ((), 0, "not supported by docker"),

@@ -42,7 +42,7 @@ START_SECONDS = 30.0
 """Networks, mounts and the first process; nothing is pulled."""
 PRUNE_SECONDS = 120.0
 """Deleting thousands of layers on a slow card; whoever ordered it has a deadline of its own."""
-BUILD_CACHE_AGE = "24h"
+BUILD_CACHE_HOURS = 24
 """What was used within a day belongs to work that goes on."""
 REMOVE_SECONDS = 60.0
 """Of one image or container: its files, on a slow card."""
@@ -198,7 +198,7 @@ class Engine:
 
         async def ask() -> Any:
             return await self._connected().images.prune_builds(
-                all_builds=True, filters={"until": [BUILD_CACHE_AGE]}
+                all_builds=True, filters={"until": [f"{BUILD_CACHE_HOURS}h"]}
             )
 
         return await self._ask_for("build prune", PRUNE_SECONDS, Pruned, ask) or Pruned()

@@ -4,9 +4,10 @@ Nothing uses them, and builds make them again.
 """
 
 from collections.abc import Collection, Sequence
+from datetime import UTC, datetime, timedelta
 
-from evictd.runtimes.docker.engine import Engine
-from evictd.runtimes.docker.inspection import Pruned
+from evictd.runtimes.docker.engine import BUILD_CACHE_HOURS, Engine
+from evictd.runtimes.docker.inspection import CacheRecord, Pruned, time_of
 from evictd.runtimes.docker.sweep import Piece
 
 ID_LENGTH = 19
@@ -44,15 +45,23 @@ class BuildCache:
     async def offered(self, stopped: Collection[str] | None) -> Sequence[Piece]:
         """As the engine lists it; one that cannot list it by itself is not asked."""
         del stopped
+        latest = datetime.now(UTC) - timedelta(hours=BUILD_CACHE_HOURS)
         return tuple(
             Piece(name=record.id, key=record.id, listed_bytes=record.size)
             for record in await self._engine.build_cache()
+            if _used_before(record, latest)
         )
 
     async def take(self, piece: Piece) -> Sequence[Piece]:
         """All at once."""
         del piece
         return _taken(await self._engine.prune_build_cache())
+
+
+def _used_before(record: CacheRecord, latest: datetime) -> bool:
+    """As the engine's own filter has it: what was never used counts as old."""
+    used = time_of(record.last_used_at or "")
+    return used is None or used <= latest
 
 
 def _taken(pruned: Pruned) -> Sequence[Piece]:
