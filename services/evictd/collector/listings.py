@@ -36,17 +36,23 @@ class Listings:
         """Of all runtimes, as each listed them last."""
         return tuple(workload for listed in self._held.values() for workload in listed)
 
-    def take(self) -> tuple[bool, tuple[str, ...]]:
-        """Use the newest list of each; whether all are whole and new, and what they tell."""
-        complete = True
+    @property
+    def names(self) -> frozenset[str]:
+        """Of all runtimes."""
+        return frozenset(self._probes)
+
+    def take(self) -> tuple[frozenset[str], tuple[str, ...]]:
+        """Use the newest list of each; whose is whole and new, and what they tell."""
+        whole: set[str] = set()
         problems: list[str] = []
         for name, probe in self._probes.items():
             fresh = probe.use()
             if fresh and probe.value is not None:
                 self._held[name] = probe.value.workloads
-            complete = complete and fresh and probe.value is not None and probe.value.complete
+            if fresh and probe.value is not None and probe.value.complete:
+                whole.add(name)
             problems += [] if probe.value is None else probe.value.problems
-        return complete, tuple(problems)
+        return frozenset(whole), tuple(problems)
 
 
 def _bounded(runtime: Runtime) -> Callable[[], Awaitable[Listing]]:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from evictd.collector import composition, faults
 from evictd.collector.census import Census
 from evictd.collector.composition import Look
+from evictd.collector.endings import Endings
 from evictd.collector.listings import Listings
 from evictd.collector.probe import Probe
 from evictd.collector.sources import (
@@ -88,6 +89,7 @@ class Sight:
             "kernel kills", lambda: kills.machine_count(self._proc)
         )
         self._listings = Listings(runtimes, clock, answered)
+        self._endings = Endings()
         self._storage: Probe[dict[str, Occupied]] = Probe(
             "workload storage",
             lambda: self._run_blocking(self._occupied),
@@ -120,7 +122,7 @@ class Sight:
         """Read everything once, as far as it answers in time."""
         now = self._clock.now()
         await self._read(tasks, [*self._machine_probes(), *self._listings.probes])
-        complete, problems = self._listings.take()
+        whole, problems = self._listings.take()
         before = self._lives()
         await self._read(tasks, [self._usage])
         self._take_usage()
@@ -128,7 +130,7 @@ class Sight:
             await self._read_again(tasks)
         signals = self._signals(now)
         occupied = self._take_storage(tasks, now)
-        complete = complete and self._usage.failure is None
+        complete = whole == self._listings.names and self._usage.failure is None
         measured = self._told.added(tasks, now, self._measured)
         pods, doubles = composition.unique(
             storage.with_storage(look.pod, occupied) for look in measured
@@ -140,7 +142,9 @@ class Sight:
                 now=now,
                 signals=signals,
                 layout=self._layout(),
-                pods=pods,
+                pods=self._endings.added(
+                    pods, whole, complete=complete, boot_seconds=now.boot_seconds
+                ),
                 pods_complete=complete,
             ),
             measured=self._measured,
