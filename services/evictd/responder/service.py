@@ -33,11 +33,12 @@ from evictd.core.duty import (
     respond,
 )
 from evictd.core.duty.budgets import stopped_life
+from evictd.core.duty.ways import hard
 from evictd.core.effects import Stop, Tick
 from evictd.core.moments import Now
 from evictd.core.pods import reference
 from evictd.core.problems import Problem
-from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, RequestType
+from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
 from evictd.core.wording import name_text
 from evictd.responder.errands import Errands
 from evictd.responder.hands import Hands
@@ -312,8 +313,7 @@ class DefaultResponder:
     async def _held(self, key: str, effect: Stop) -> str | None:
         duty = self.duties.get(key)
         eviction = None if duty is None else duty.eviction
-        hard = eviction is not None and eviction.status.type == RequestType.HARD
-        return await self._hold_file.keeps(name_text(effect.pod), hard=hard)
+        return await self._hold_file.keeps(name_text(effect.pod), hard=hard(eviction))
 
     def _forbidden(self) -> str | None:
         """The mode, once more before the hands move."""

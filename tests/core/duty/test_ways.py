@@ -2,7 +2,7 @@
 
 import pytest
 from msgspec import structs
-from tests.core.duty.stage import GONE, POD, UID, Responder, eviction, only, report
+from tests.core.duty.stage import GONE, POD, START, UID, Responder, eviction, only, report
 
 from evictd.core.duty import (
     Assigned,
@@ -20,7 +20,7 @@ from evictd.core.duty import (
 from evictd.core.duty.ways import LEFT_LOOK_SECONDS, LEFT_SECONDS
 from evictd.core.effects import Publish, Stop, Tick
 from evictd.core.rules import Mode, Rules
-from evictd_schemas import Eviction, Pod, Reason, Stopped
+from evictd_schemas import Eviction, Forced, Pod, Reason, Stopped
 
 RESTARTED = structs.replace(POD, action="restart", restore="auto")
 LEFT = structs.replace(POD, action="webhook")
@@ -166,6 +166,15 @@ def test_a_hard_eviction_stops_what_is_left_to_a_webhook() -> None:
     other = Responder()
     other(Assigned(eviction=eviction(kind="Hard")))
     assert len(only(other(Listed(uid=UID, pod=LEFT)), Stop)) == 1
+
+
+def test_what_was_forced_once_and_is_soft_again_is_left_to_its_webhook() -> None:
+    """Whoever forced it has taken the wish back; only others' soft one is left."""
+    forced = eviction()
+    status = structs.replace(forced.status, forced=Forced(by="evictd.io/node-pressure", time=START))
+    responder = Responder()
+    responder(Assigned(eviction=structs.replace(forced, status=status)))
+    assert only(responder(Listed(uid=UID, pod=LEFT)), Stop) == []
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,8 @@ LEFT_LOOK_SECONDS = 5.0
 
 
 def hard(eviction: Eviction | None) -> bool:
-    """Whether nobody is waited for any more."""
-    if eviction is None:
-        return False
-    return eviction.status.type == RequestType.HARD or eviction.status.forced is not None
+    """Whether nobody is waited for now; that somebody forced it once is no reason any more."""
+    return eviction is not None and eviction.status.type == RequestType.HARD
 
 
 def left_to_webhook(duty: Duty, pod: Pod) -> bool:
