@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from evictd.runtimes import hierarchies
-from evictd.runtimes.docker import cgroups
+from evictd.runtimes.docker import cgroups, layers
 from evictd.runtimes.docker.inspection import Inspected, Summary
 from evictd.runtimes.docker.naming import names
 from evictd.runtimes.docker.ownership import own_container_id
@@ -98,3 +98,39 @@ def test_the_kernels_word_on_the_first_process_wins(tmp_path: Path) -> None:
     assert found.memory_cgroup == str(tmp_path / "memory" / "odd" / ID)
     assert found.unified_cgroup == str(tmp_path / "unified" / "other" / ID)
     assert found.pids_cgroup is None
+
+
+ROOT_MOUNT = (
+    "1250 1180 0:71 / / rw,relatime master:412 - overlay overlay rw,lowerdir=/s/41/fs:/s/2/fs,"
+    "upperdir=/var/lib/a\\040b/snapshots/42/fs,workdir=/s/42/work,nouserxattr\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("driver", "told", "layer"),
+    [
+        (None, ROOT_MOUNT, "/var/lib/a b/snapshots/42/fs"),
+        ({"Name": "vfs", "Data": None}, ROOT_MOUNT, "/var/lib/a b/snapshots/42/fs"),
+        ({"Name": "overlay2", "Data": {"UpperDir": "/o/diff"}}, ROOT_MOUNT, "/o/diff"),
+        (None, "1250 1180 8:1 / / rw - ext4 /dev/sda1 rw\n", None),
+        (None, ROOT_MOUNT.replace(" / / ", " / /inside "), None),
+        (None, ROOT_MOUNT.replace("upperdir=", "lowerdir+="), None),
+        (None, "garbage\n - overlay\n", None),
+        (None, "", None),
+    ],
+)
+def test_where_the_engine_does_not_tell_the_writable_layer_the_kernel_does(
+    tmp_path: Path, driver: dict[str, Any] | None, told: str, layer: str | None
+) -> None:
+    """An engine that keeps its images in containerd tells no place at all."""
+    (tmp_path / "77").mkdir()
+    (tmp_path / "77" / "mountinfo").write_text(told)
+    found = msgspec.convert(
+        {"Id": ID, "State": {"Pid": 77, "Running": True}, "GraphDriver": driver}, Inspected
+    )
+    assert layers.writable_layer(found, tmp_path) == layer
+
+
+def test_of_a_process_that_is_not_to_be_seen_no_layer_is_known(tmp_path: Path) -> None:
+    assert layers.writable_layer(container(), tmp_path) is None
+    assert layers.writable_layer(Inspected(id=ID), tmp_path) is None

@@ -7,7 +7,7 @@
   too (`reaching`)
 - `units`: containers that a unit of systemd runs
 - `known`: what is asked of an engine once
-- `cgroups`: where a container can be measured
+- `cgroups`: where a container can be measured; `layers`: where it writes
 - `pods`: a container as a workload; `reading`: all of them
 - `engine`: the engine's socket, every call bounded
 - `starting`: bringing one back

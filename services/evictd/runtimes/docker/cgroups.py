@@ -9,6 +9,7 @@ Blocking: it reads `/proc` and looks for folders.
 from pathlib import Path
 
 from evictd.runtimes.docker.inspection import Inspected
+from evictd.runtimes.docker.layers import writable_layer
 from evictd.runtimes.hierarchies import Hierarchies, text
 from evictd.runtimes.interface import Whereabouts
 
@@ -28,13 +29,12 @@ def whereabouts(
         places = (root / path.strip("/") for path in paths if path is not None)
         return next((str(place) for place in places if place.is_dir()), None)
 
-    data = (container.graph_driver.data if container.graph_driver else None) or {}
     return Whereabouts(
         memory_cgroup=folder(hierarchies.memory, "memory"),
         pids_cgroup=folder(hierarchies.pids, "pids"),
         unified_cgroup=folder(hierarchies.unified, ""),
         main_process_id=container.state.pid or None,
-        writable_layer=data.get("UpperDir"),
+        writable_layer=writable_layer(container, proc),
         log_file=container.log_path or None,
     )
 
