@@ -21,6 +21,8 @@ from tests.services.responder.machine import NODE, Machine, eviction
 
 from evictd.core.duty import StartResult, StopResult
 from evictd.runtimes.docker import DockerRuntime, Engine
+from evictd.runtimes.docker.inspection import ContainerState, Inspected
+from evictd.runtimes.docker.layers import writable_layer
 from evictd_schemas import Order, OrderStatus, PodReference, Report, Stopped, topics
 
 pytestmark = pytest.mark.timeout(900)  # the first run makes the base image
@@ -195,6 +197,11 @@ class TestDockerRuntime(RuntimeContract):
         assert web.whereabouts.main_process_id
         assert web.whereabouts.writable_layer
         assert await anyio.Path(web.whereabouts.writable_layer).is_dir()
+        process = Inspected(
+            id=web.pod.runtime_id, state=ContainerState(pid=web.whereabouts.main_process_id)
+        )
+        by_kernel = await anyio.to_thread.run_sync(writable_layer, process, Path("/proc"))
+        assert by_kernel == web.whereabouts.writable_layer
 
     async def test_no_limit_is_no_figure(self, bench: DockerBench) -> None:
         """A container without limits has neither request nor limit."""
