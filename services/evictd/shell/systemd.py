@@ -13,8 +13,6 @@ class Notifier:
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         self._address = environment.get("NOTIFY_SOCKET", "")
-        self.watched = bool(environment.get("WATCHDOG_USEC"))
-        """Whether the unit has a watchdog."""
 
     def tell(self, **fields: str) -> None:
         """Such as `READY="1"`, `STATUS="connected"`, `WATCHDOG="1"`."""

@@ -21,7 +21,6 @@ REGISTERED_PRIORITY = 10_000
 """Of a registered responder that names none: what the workload's own controller uses."""
 
 Chain = tuple[TargetResponder, ...]
-Entries = tuple[ResponderStatus, ...]
 
 
 def order(responder: TargetResponder) -> tuple[bool, int, tuple[str, ...], str]:
