@@ -70,7 +70,7 @@ def test_a_hold_file_belongs_where_a_responder_has_its_state(tmp_path: Path) -> 
     hold_file.add(tmp_path / "hold", hold("shop/web"), NOW)
     (text,) = absence.file_holds(tmp_path, NOW)
     assert text == (
-        "shop/web is left alone until 2026-01-01T12:01:30+00:00, but for hard evictions, "
+        "shop/web is left alone until 2026-01-01T12:01:30Z, but for hard evictions, "
         f"by the file {tmp_path / 'hold'}"
     )
 

@@ -10,6 +10,7 @@ from click.testing import Result
 
 from evictd.cli.assembly import ROLES, Assembly
 from evictd.cli.figures import figures
+from evictd.cli.last_configuration import remember
 from evictd.core.errors import InputError
 from evictd.shell.configuration import ConfigurationError, cautions_here, load_text
 from evictd_schemas.configuration import Configuration
@@ -153,6 +154,19 @@ def test_the_values_in_force_are_shown_with_their_origin(evictd_process: Process
     assert shown["brokerPassword: (not shown)"] == "environment EVICTD_BROKERPASSWORD"
     assert shown["broker: owned"] == "default"
     assert "correct horse" not in result.stdout + result.stderr
+
+
+def test_without_a_file_it_is_the_one_that_evictd_runs_with_here(
+    evictd_process: Process, tmp_path: Path
+) -> None:
+    """In force is what runs, not the defaults."""
+    file = tmp_path / "e.yaml"
+    file.write_text("mode: dry-run\n")
+    remember(tmp_path, file)
+    shown = evictd_process("config", "show", "--origin", EVICTD_STATEFOLDER=str(tmp_path))
+    assert f"{file}:1:7" in next(line for line in shown.stdout.splitlines() if "mode:" in line)
+    checked = evictd_process("config", "check", EVICTD_STATEFOLDER=str(tmp_path))
+    assert checked.stdout.startswith(f"{file}: in order\n")
 
 
 def test_a_login_that_is_part_of_a_url_is_not_shown(run: Run, tmp_path: Path) -> None:

@@ -193,6 +193,10 @@ def test_a_hold_of_this_machine_is_a_file_too_and_without_a_broker_that_alone(
     assert "by the file alone" in alone.stdout
     assert "no broker at" in alone.stderr
     assert owner.types("hold", "1h", "--file").returncode == 0
+    ended = owner.types("hold", "--end", "web", "--broker", NOWHERE)
+    assert ended.returncode == 5
+    assert ended.stdout.startswith("no longer: shop/web is left alone until")
+    assert owner.types("hold", "30m", "shop/web", "--file").returncode == 0
     assert {wish["target"] for wish in json.loads(file.read_text())} == {"shop/web", None}
     assert owner.types("hold", "--end", "--file").returncode == 0
     assert not file.exists()

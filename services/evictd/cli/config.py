@@ -2,15 +2,19 @@
 
 import socket
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import click
 import msgspec
 
+from evictd.cli.broker import state_folder_of
 from evictd.cli.figures import Figures, figures
+from evictd.cli.last_configuration import remembered
 from evictd.cli.machine import home_node
 from evictd.cli.options import config_option, loaded, warn
 from evictd.cli.proposal import propose
+from evictd.cli.reading import known_configuration
 from evictd.cli.tables import NOTHING, aligned
 from evictd.core.errors import InputError
 from evictd.core.rules import Rules
@@ -18,6 +22,7 @@ from evictd.shell.configuration import Loaded, cautions_here, lines_here, rows, 
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.export import json_schema
 
+_config_option = partial(config_option, default="the one that evictd runs with here")
 HEAD = ("LINE", "KIND", "IS", "OF", "LEFT NOW", "STATE")
 
 
@@ -27,18 +32,18 @@ def command() -> None:
 
 
 @command.command("check")
-@config_option
+@_config_option
 @click.argument("argument", metavar="[FILE]", required=False, type=click.Path(path_type=Path))
 @click.option("--kubelet", is_flag=True, help="FILE is a kubelet's own, or holds its flags.")
 @click.option("--node", help="Check what holds for this node, without this machine's figures.")
 def check(file: Path | None, argument: Path | None, node: str | None, *, kubelet: bool) -> None:
-    """Name everything that is wrong in FILE at once.
+    """Name everything that is wrong in FILE at once. Default: the one that evictd runs with here.
 
     Each with line, column and what was probably meant. What is legal and probably not meant is a
     warning; then comes what each line amounts to on this machine. A kubelet's own configuration is
     understood as well. Exit code 3 when something is wrong.
     """
-    source = argument or file
+    source = argument or file or _running()
     found = loaded(source, kubelet=kubelet)
     click.echo(f"{source or 'defaults and environment'}: in order")
     if node is None:
@@ -49,12 +54,12 @@ def check(file: Path | None, argument: Path | None, node: str | None, *, kubelet
 
 
 @command.command("show")
-@config_option
+@_config_option
 @click.option("--node", help="Show what holds for this node. Default: this machine.")
 @click.option("--origin", is_flag=True, help="Tell where each value came from.")
 def show(file: Path | None, node: str | None, *, origin: bool) -> None:
     """Print every value in force."""
-    found = loaded(file)
+    found = loaded(file or _running())
     for row in rows(found, node or home_node(found.configuration)):
         line = f"{row.path}: {row.value}"
         click.echo(f"{line:<60}  # {row.origin}" if origin else line)
@@ -65,6 +70,11 @@ def schema() -> None:
     """Print a JSON Schema of the file, for editors."""
     document = msgspec.json.encode(json_schema(Configuration), order="sorted")
     click.echo(msgspec.json.format(document, indent=2).decode())
+
+
+def _running() -> Path | None:
+    """The file that evictd runs with here."""
+    return remembered(state_folder_of(known_configuration(None)))
 
 
 def this_node(configuration: Configuration) -> str:

@@ -112,26 +112,34 @@ async def _published(reader: Reader, mirror: Mirror, node: str, wish: Wish) -> i
 
 
 async def _ended(reader: Reader, pod: str | None, *, only_file: bool) -> int:
-    """Of both places."""
+    """Of both places; what the file held is over although no broker answers."""
     home, path = await in_thread(lambda: _here(reader))
-    over: list[str] = []
-    if path is not None and reader.node in (None, home):
-        gone = await in_thread(lambda: hold_file.end(path, pod, utc_now()))
-        over += [hold_text(wish) for wish in gone]
-    if not only_file:
-        async with reader.mirror(reader.connect_seconds, asking=True) as mirror:
-            for found in own(mirror, Verb.HOLD, reader.node):
-                target = found.message.target
-                if pod in (None, target, (target or "").partition("/")[2]):
-                    mirror.clear(topics.WISH, found.place.node, **found.place.names)
-                    over.append(hold_text(found.message))
-            for other in _others(mirror, reader.node or home):
-                talk(f"still held by {other}")
-    for text in dict.fromkeys(over):
-        click.echo(f"no longer: {text}")
+    over: dict[str, None] = {}
+    try:
+        if path is not None and reader.node in (None, home):
+            gone = await in_thread(lambda: hold_file.end(path, pod, utc_now()))
+            over.update((hold_text(wish), None) for wish in gone)
+        if not only_file:
+            over.update((text, None) for text in await _cleared(reader, home, pod))
+    finally:
+        for text in over:
+            click.echo(f"no longer: {text}")
     if not over:
         raise NotFoundError("no such hold of ours is there")
     return 0
+
+
+async def _cleared(reader: Reader, home: str, pod: str | None) -> list[str]:
+    """What the bus holds of ours about `pod`, or at all, is taken back."""
+    over = []
+    async with reader.mirror(reader.connect_seconds, asking=True) as mirror:
+        for found in own(mirror, Verb.HOLD, reader.node):
+            if pod is None or hold_file.about(found.message, pod):
+                mirror.clear(topics.WISH, found.place.node, **found.place.names)
+                over.append(hold_text(found.message))
+        for other in _others(mirror, reader.node or home):
+            talk(f"still held by {other}")
+    return over
 
 
 def _others(mirror: Mirror, node: str) -> list[str]:

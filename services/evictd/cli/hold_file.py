@@ -47,10 +47,16 @@ def add(path: Path, wish: Wish, now: datetime) -> None:
 def end(path: Path, target: str | None, now: datetime) -> tuple[Wish, ...]:
     """Those of one workload, or all, are over; which were. Raises `HostError`."""
     found = holds(path, now)
-    over = tuple(wish for wish in found if target in (None, wish.target))
+    over = tuple(wish for wish in found if target is None or about(wish, target))
     if over or path.exists():
         _write(path, _without(found, lambda held: held in over))
     return over
+
+
+def about(wish: Wish, target: str) -> bool:
+    """Whether a person means it by that name: `namespace/name`, or the name alone."""
+    full = wish.target or ""
+    return target in (full, full.partition("/")[2])
 
 
 def _without(wishes: Iterable[Wish], gone: Callable[[Wish], bool]) -> tuple[Wish, ...]:

@@ -38,7 +38,9 @@ def hold_on(wishes: Iterable[Wish], name: str, *, hard: bool, utc: datetime) -> 
 
 def until_text(wish: Wish) -> str:
     """How long it holds, for people."""
-    return f"until {'taken back' if wish.until is None else wish.until.isoformat()}"
+    if wish.until is None:
+        return "until taken back"
+    return f"until {wish.until.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def written(text: str, made: datetime) -> tuple[Wish, ...]:

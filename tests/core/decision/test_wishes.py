@@ -185,7 +185,7 @@ def test_a_hold_is_answered_and_expires() -> None:
     turn = stage.wish("Hold", until=START + timedelta(seconds=60))
     (told,) = turn.event_messages
     assert told == (
-        "Hold of acme.io/ann/mine: everything is left alone until 2026-01-01T00:01:00+00:00, "
+        "Hold of acme.io/ann/mine: everything is left alone until 2026-01-01T00:01:00Z, "
         "but for hard evictions"
     )
     assert stage.wish("Hold", until=START + timedelta(seconds=60)).events == []
