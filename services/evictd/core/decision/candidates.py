@@ -12,13 +12,12 @@ from evictd.core.decision import failures
 from evictd.core.decision.failures import Failure
 from evictd.core.decision.plan import Plan
 from evictd.core.decision.ranking import Place
-from evictd.core.holds import hold_on, until_text
+from evictd.core.holds import until_text
 from evictd.core.moments import Now
 from evictd.core.pods import critical, reference
 from evictd.core.rules import Candidates, Rules
 from evictd.core.signals.amounts import rounded_text
 from evictd.core.signals.names import Resource, resource_of
-from evictd.core.wording import name_text
 from evictd_schemas import Pod, RankedPod
 
 
@@ -118,7 +117,7 @@ def _verdict(
     exemption = _exemption(rules, pod)
     if exemption is not None:
         return exemption
-    wish = hold_on(plan.wishes.values(), name_text(pod), hard=hard, utc=now.utc)
+    wish = plan.hold(pod, hard=hard, now=now)
     if wish is not None:
         return Verdict.HELD, f"held {until_text(wish)}"
     failure = failures.passed_over(plan.failed, pod, now, hard=hard)

@@ -14,7 +14,6 @@ from evictd.core.decision.inputs import Judged
 from evictd.core.decision.plan import Following, OwnRequest, Plan, Step
 from evictd.core.decision.requests import pressure_request, publication
 from evictd.core.effects import BusEffect, Retract
-from evictd.core.holds import hold_on
 from evictd.core.moments import Now
 from evictd.core.pods import active
 from evictd.core.rules import Mode, Rules
@@ -105,6 +104,4 @@ def _request(
 
 
 def _free(rules: Rules, plan: Plan, pod: Pod, following: Following, now: Now) -> bool:
-    wishes = tuple(plan.wishes.values())
-    held = hold_on(wishes, name_text(pod), hard=following.hard, utc=now.utc)
-    return held is None and evictable(rules, pod)
+    return plan.hold(pod, hard=following.hard, now=now) is None and evictable(rules, pod)

@@ -24,7 +24,6 @@ from evictd.core.decision.shortage import acting_threshold, by_urgency, hard
 from evictd.core.decision.together import Unit
 from evictd.core.decision.waiting import wait_reason
 from evictd.core.effects import BusEffect, WakeAt
-from evictd.core.holds import hold_on
 from evictd.core.pods import priority, reference
 from evictd.core.rules import Mode
 from evictd.core.signals.names import resource_of
@@ -272,7 +271,7 @@ def _offences(scene: Scene, plan: Plan) -> tuple[Offence, ...]:
 
     def open_to(pod: Pod) -> bool:
         passed_over = failures.passed_over(plan.failed, pod, now, hard=True) is not None
-        held = hold_on(plan.wishes.values(), name_text(pod), hard=True, utc=now.utc) is not None
+        held = plan.hold(pod, hard=True, now=now) is not None
         return evictable(rules, pod) and pod.uid not in asked and not (passed_over or held)
 
     return offences(scene.active_pods, scene.layout, open_to)

@@ -13,14 +13,18 @@ from evictd.core.decision.growth import Writing
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.returns import Returns
 from evictd.core.effects import BusEffect
+from evictd.core.holds import hold_on
+from evictd.core.moments import Now
 from evictd.core.protocol.vocabulary import Intent, RequestType
 from evictd.core.signals.names import Resource, resource_of
+from evictd.core.wording import name_text
 from evictd_schemas import (
     Decision,
     EvictionRequest,
     Layout,
     Moment,
     OrderStatus,
+    Pod,
     PodReference,
     Pressure,
     ThresholdStatus,
@@ -167,6 +171,10 @@ class Plan(Struct, frozen=True, kw_only=True):
     def request(self, topic: str) -> OwnRequest | None:
         """Our request on that topic."""
         return next((own for own in self.own if own.topic == topic), None)
+
+    def hold(self, pod: Pod | PodReference, *, hard: bool, now: Now) -> Wish | None:
+        """The Hold of a person that keeps it from being asked to go."""
+        return hold_on(self.wishes.values(), name_text(pod), hard=hard, utc=now.utc)
 
     def with_request(self, request: OwnRequest) -> "Plan":
         """With one more request, or a newer version of it in its place."""

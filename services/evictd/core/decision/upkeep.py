@@ -14,7 +14,6 @@ from evictd.core.decision.limits import offences
 from evictd.core.decision.plan import Instant, OwnRequest, Plan, Step
 from evictd.core.decision.requests import publication, withdrawn
 from evictd.core.effects import BusEffect, Retract
-from evictd.core.holds import hold_on
 from evictd.core.moments import Now, elapsed_seconds, moment, rebooted
 from evictd.core.rules import Mode, Rules
 from evictd.core.signals.names import ConditionType, condition_of
@@ -179,16 +178,12 @@ def _withdraw(rules: Rules, plan: Plan, observed: Moment, now: Now) -> Step:
     for own in plan.own:
         if own.withdrawn or own.resource is None or own.gone:
             continue
-        if _clear_long_enough(rules, plan, own, observed) or _held(plan, own, now):
+        held = plan.hold(own.pod, hard=own.hard, now=now) is not None
+        if held or _clear_long_enough(rules, plan, own, observed):
             taken_back = withdrawn(own)
             plan = plan.with_request(taken_back)
             effects.append(publication(taken_back))
     return plan, tuple(effects)
-
-
-def _held(plan: Plan, own: OwnRequest, now: Now) -> bool:
-    wishes = plan.wishes.values()
-    return hold_on(wishes, name_text(own.pod), hard=own.hard, utc=now.utc) is not None
 
 
 def _clear_long_enough(rules: Rules, plan: Plan, own: OwnRequest, observed: Moment | None) -> bool:
