@@ -103,6 +103,25 @@ def test_each_populated_child_of_the_parent_is_a_workload(tree: Tree) -> None:
     assert {pod.namespace for pod in pods.values()} == {"pods"}
 
 
+@pytest.mark.parametrize(
+    ("files", "request_mib"),
+    [
+        ({"memory_low": "1048576\n", "memory_min": "67108864\n"}, 64),
+        ({"memory_low": "134217728\n", "memory_min": "67108864\n"}, 128),
+        ({"memory_low": "0\n", "memory_min": "67108864\n"}, 64),
+        ({"memory_low": "max\n", "memory_min": "67108864\n"}, 64),
+        ({"memory_soft_limit_in_bytes": "33554432\n"}, 32),
+        ({"memory_soft_limit_in_bytes": "9223372036854771712\n"}, None),
+    ],
+)
+def test_the_request_is_the_most_that_the_kernel_leaves_to_it(
+    tree: Tree, files: dict[str, str], request_mib: int | None
+) -> None:
+    tree.group("pods/web", 7, **files)
+    (web,) = listed(tree.runtime()).workloads
+    assert web.pod.requests == ({} if request_mib is None else {"memory": request_mib << 20})
+
+
 def test_the_uid_follows_the_oldest_process(tree: Tree) -> None:
     """A younger one changes nothing; a group filled anew is another life."""
 

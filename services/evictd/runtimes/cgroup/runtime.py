@@ -213,12 +213,15 @@ class CgroupRuntime:
 
 
 def _requests(group: Group) -> Resources:
-    """What the kernel was told to leave to it: v2 `memory.low` or `memory.min`, v1's soft limit."""
+    """What the kernel was told to leave to it.
+
+    The greater of v2's `memory.low` and `memory.min`, as of a unit; v1's soft limit.
+    """
     if group.memory is None:
         return {}
     names = ("memory.low", "memory.min", "memory.soft_limit_in_bytes")
     found = (hierarchies.limit_bytes(group.memory, name) for name in names)
-    amount = next((amount for amount in found if amount is not None), None)
+    amount = max((amount for amount in found if amount is not None), default=None)
     return {} if amount is None else {"memory": amount}
 
 
