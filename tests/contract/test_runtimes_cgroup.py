@@ -106,18 +106,20 @@ def test_each_populated_child_of_the_parent_is_a_workload(tree: Tree) -> None:
 @pytest.mark.parametrize(
     ("files", "request_mib"),
     [
-        ({"memory_low": "1048576\n", "memory_min": "67108864\n"}, 64),
-        ({"memory_low": "134217728\n", "memory_min": "67108864\n"}, 128),
-        ({"memory_low": "0\n", "memory_min": "67108864\n"}, 64),
-        ({"memory_low": "max\n", "memory_min": "67108864\n"}, 64),
-        ({"memory_soft_limit_in_bytes": "33554432\n"}, 32),
-        ({"memory_soft_limit_in_bytes": "9223372036854771712\n"}, None),
+        ({"memory.low": "1048576\n", "memory.min": "67108864\n"}, 64),
+        ({"memory.low": "134217728\n", "memory.min": "67108864\n"}, 128),
+        ({"memory.low": "0\n", "memory.min": "67108864\n"}, 64),
+        ({"memory.low": "max\n", "memory.min": "67108864\n"}, 64),
+        ({"memory.soft_limit_in_bytes": "33554432\n"}, 32),
+        ({"memory.soft_limit_in_bytes": "9223372036854771712\n"}, None),
     ],
 )
 def test_the_request_is_the_most_that_the_kernel_leaves_to_it(
     tree: Tree, files: dict[str, str], request_mib: int | None
 ) -> None:
-    tree.group("pods/web", 7, **files)
+    folder = tree.group("pods/web", 7)
+    for name, text in files.items():
+        (folder / name).write_text(text)
     (web,) = listed(tree.runtime()).workloads
     assert web.pod.requests == ({} if request_mib is None else {"memory": request_mib << 20})
 

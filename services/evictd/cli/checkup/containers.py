@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from evictd.cli.checkup.findings import Finding, note, ok, problem
 from evictd.runtimes.docker.labels import KNOWN
+from evictd.runtimes.docker.naming import PROJECT
 from evictd.runtimes.docker.rights import Container, Sight, environment
 
 HEALERS: Mapping[str, tuple[str, str]] = {
@@ -31,7 +32,6 @@ HEALERS: Mapping[str, tuple[str, str]] = {
 REVIVING = ("WATCHTOWER_REVIVE_STOPPED", "WATCHTOWER_INCLUDE_STOPPED")
 LABEL_VARIABLES = frozenset(re.sub(r"[.-]", "_", name).upper() for name in KNOWN)
 """Labels as somebody writes them who thinks that they are variables."""
-PROJECT = "com.docker.compose.project"
 EVICTD_IMAGE = re.compile(r"(^|/)evictd([:@]|$)")
 DECIDING = frozenset({"up", "responder"})
 """Words of the command of whoever stops workloads."""

@@ -25,12 +25,12 @@ from evictd.cli.examination import broker, clock, disks, engine, kernel, process
 from evictd.cli.examination.processes import Process
 from evictd.cli.examination.rules import Amounts
 from evictd.cli.machine import identity
+from evictd.shell.bus.presence import LIVE
 from evictd.shell.configuration import rules_of
 from evictd_schemas.configuration import Configuration
 
 FIRST = Path("/proc/1")
 """Of this very container, where it is a worker's; of the machine, where it is none of ours."""
-LIVE = frozenset({"init", "ready"})
 
 
 @dataclass(frozen=True, kw_only=True)
