@@ -1,5 +1,6 @@
 """What `evictd get` shows of what is on the bus."""
 
+import pytest
 from tests.cli.bus import (
     DRAIN,
     EVICTED,
@@ -16,7 +17,9 @@ from tests.cli.bus import (
 )
 
 from evictd.cli import eviction_tables, node_tables
+from evictd.cli.describe import observed_pod
 from evictd.cli.get import KINDS, UNREADABLE_SHOWN, unreadable_lines
+from evictd.cli.situation import NotFoundError
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
 from evictd_schemas import topics
 
@@ -90,6 +93,18 @@ def test_workloads_are_shown_with_what_awaits_them() -> None:
         "Stopped by evictd",
         "2m",
     )
+
+
+def test_one_that_has_ended_because_of_evictd_is_stopped_by_it_although_it_is_listed() -> None:
+    """A list that is not whole lists it in a final phase."""
+    stage = Stage()
+    stage.observe(pod("web", phase="Succeeded"))
+    stopped = {"uid": WEB, "time": ago(120), "signal": "memory.available"}
+    stage.say(topics.STOPPED, stopped, namespace="shop", name="web")
+    (web,) = rows(stage, "workloads")
+    assert (web["WORKLOAD"], web["STATE"]) == ("shop/web", "Stopped by evictd")
+    with pytest.raises(NotFoundError, match=r"shop/web on .* is down because of evictd"):
+        observed_pod(stage.mirror, "web")
 
 
 def test_a_dry_run_lets_nobody_leave() -> None:

@@ -168,7 +168,7 @@ def test_somebody_who_is_not_there_is_not_found(run: Run, observation: Path) -> 
     assert result.exception.exit_code == 4
     assert str(result.exception) == (
         "there is no 'shop/wbe' on edge-7; there are shop/batch, shop/web, shop/db; "
-        "--node names another node"
+        "--node names another node, and `evictd status` tells what is down"
     )
 
 

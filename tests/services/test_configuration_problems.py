@@ -49,6 +49,19 @@ ERRORS = {
         "f:1:5: not YAML: while parsing a flow node, expected the node content, "
         "but found '<stream end>'"
     ),
+    "workloads:\n  *-batch: {priority: -1}": (
+        "f:2:3: not YAML: found undefined alias '-batch'; a name or a pattern that begins with * "
+        'stands in quotes, such as "*-batch"'
+    ),
+    "workloads: {*: {priority: -1}}": (
+        "f:1:14: not YAML: while scanning an alias, expected alphabetic or numeric character, but "
+        "found ':'; a name or a pattern that begins with * stands in quotes, such as "
+        '"*-batch"'
+    ),
+    "a: 1\n\tb: 2": (
+        "f:2:1: not YAML: while scanning for the next token, found character '\\t' that cannot "
+        "start any token; YAML is indented by spaces, not by tabs"
+    ),
     "a: &x [*x]": "f:1:4: nested too deeply or repeated too often",
     "{}: 3": "f:1:1: a key must be one word",
     "a: \x01": "f: character 1 is not allowed in YAML",

@@ -26,6 +26,7 @@ from evictd.cli.eviction_tables import (
 from evictd.cli.node_tables import amount_text, leaving_uids, verdict_text
 from evictd.cli.past import journal_of, told_events
 from evictd.cli.reading import Reader, reader_options, run, the_one, utc_now
+from evictd.cli.situation import NotFoundError
 from evictd.cli.tables import (
     NOTHING,
     Item,
@@ -37,8 +38,10 @@ from evictd.cli.tables import (
     object_text,
     output_option,
 )
+from evictd.cli.wishing import down
 from evictd.client import Found, Mirror
 from evictd.core.protocol.chain import active
+from evictd.core.protocol.facts import terminal
 from evictd.core.signals.names import MEMORY_AVAILABLE
 from evictd.core.wording import name_text, on_one_line
 from evictd.shell.blocking import in_thread
@@ -165,12 +168,20 @@ def responder_names(item: Item) -> Iterable[str]:
 
 
 def observed_pod(mirror: Mirror, name: str) -> tuple[str, Pod]:
-    """The workload of that name and its node. Raises `NotFoundError`."""
+    """The workload of that name and its node. Raises `NotFoundError`, also for one that is down."""
     every = [
         (found.place.node, pod)
         for found in mirror.objects(topics.OBSERVATION)
         for pod in found.message.pods or ()
+        if not terminal(pod)
     ]
+    stopped = next((one for one in down(mirror) if name in tuple(pod_names(one))), None)
+    if stopped is not None and not any(name in tuple(pod_names(one)) for one in every):
+        node, life = stopped
+        raise NotFoundError(
+            f"{name_text(life)} on {node} is down because of evictd: `evictd status` tells what "
+            "keeps it there, and `evictd restore` starts it"
+        )
     return the_one("workload", name, every, pod_names)
 
 

@@ -34,7 +34,8 @@ def index_of(explanation: Explanation, text: str, node: str) -> int:
         several = ", ".join(names[index] for index in meant)
         raise NotFoundError(f"{text!r} may be any of {several}")
     known = f"; there are {', '.join(names[:NAMES_MAX])}" if names else ""
-    raise NotFoundError(f"there is no {text!r} on {node}{known}; --node names another node")
+    elsewhere = "--node names another node, and `evictd status` tells what is down"
+    raise NotFoundError(f"there is no {text!r} on {node}{known}; {elsewhere}")
 
 
 def lines(found: Situation, explanation: Explanation, index: int) -> Iterator[str]:

@@ -9,6 +9,7 @@ import msgspec
 from evictd.cli.eviction_tables import document, end_time
 from evictd.cli.tables import NOTHING, Item, ago, listed
 from evictd.client import Found, Mirror
+from evictd.core.pods import active
 from evictd.core.signals.amounts import reading_text
 from evictd.core.signals.names import MEMORY_AVAILABLE, SIGNALS
 from evictd.core.wording import name_text
@@ -130,7 +131,10 @@ def workloads(mirror: Mirror, now: datetime) -> Iterator[Item]:
         ranked = {row.pod.uid: row for row in decision.ranking} if decision is not None else {}
         leaving = leaving_uids(mirror, node)
         seen = set()
+        down = {one.message.uid for one in mirror.objects(topics.STOPPED, node)}
         for pod in found.message.pods or ():
+            if not active(pod) and pod.uid in down:
+                continue
             seen.add(name_text(pod))
             yield _workload(node, pod, ranked.get(pod.uid), leaving, now)
         for stopped in mirror.objects(topics.STOPPED, node):

@@ -93,7 +93,16 @@ def parse(text: str, source: str) -> Node:
 
 def _sentence(error: yaml.MarkedYAMLError) -> str:
     parts = (error.context, error.problem)
-    return "not YAML: " + ", ".join(part for part in parts if part)
+    return "not YAML: " + ", ".join(part for part in parts if part) + _remedy(error)
+
+
+def _remedy(error: yaml.MarkedYAMLError) -> str:
+    """What was probably meant, of the mistakes that people make."""
+    if "alias" in f"{error.context} {error.problem}":
+        return '; a name or a pattern that begins with * stands in quotes, such as "*-batch"'
+    if "'\\t'" in (error.problem or ""):
+        return "; YAML is indented by spaces, not by tabs"
+    return ""
 
 
 def _refusal(source: str, mark: yaml.Mark | None, text: str) -> ConfigurationError:
