@@ -1,12 +1,15 @@
 """A hard shortage that finds nobody else takes who has failed before. [design, law 7]"""
 
 import pytest
+from msgspec import structs
 from tests.core.decision.household import HARD
 from tests.core.decision.stage import Stage, Turn, rules_of, uid_of
 
 from evictd.core.back_off import BACK_OFF_SECONDS
-from evictd.core.decision.failures import FAILED_SECONDS
+from evictd.core.decision import Wished
+from evictd.core.decision.failures import FAILED_SECONDS, Failure
 from evictd.core.decision.upkeep import HARD_WAIT_SECONDS
+from evictd_schemas import Wish
 
 SOFT = "memory.available<2Gi/10"
 
@@ -106,11 +109,46 @@ def test_who_was_refused_is_not_asked_again_before_its_time() -> None:
     assert stage.observe("900Mi", after=1).victims == ["web"]
 
 
-def test_a_disk_takes_nobody_twice() -> None:
-    """A stop frees no space there: it would only go on for ever."""
-    stage = Stage(rules_of("nodefs.available<1Gi"))
+def test_who_did_not_go_keeps_its_group_no_longer() -> None:
+    """Part of a group is of no use, but neither is a dead machine."""
+    stage = Stage(rules_of(HARD))
+    stage.pod("web", uses="2Gi", group="app", depends_on=("shop/db",))
+    stage.pod("db", uses="8Gi", group="app")
+    stage.pod("vault", uses="1Gi", protected=True)
+    assert stage.observe("900Mi").victims == ["web"]
+    assert stage.observe("900Mi", after=HARD_WAIT_SECONDS - 1).victims == []
+    turn = stage.observe("900Mi", after=1)
+    assert turn.victims == ["db"]
+    assert turn.verdicts() == {"db": "Victim", "web": "Failed", "vault": "Protected"}
+
+
+def test_who_did_not_go_keeps_its_group_while_anybody_else_may_go() -> None:
+    stage = Stage(rules_of(HARD))
+    stage.pod("web", uses="2Gi", group="app")
+    stage.pod("db", uses="8Gi", group="app")
+    stage.pod("other", uses="1Mi")
+    first = stage.observe("900Mi").victims
+    assert first == ["db"]
+    assert stage.observe("900Mi", after=HARD_WAIT_SECONDS).victims == ["other"]
+
+
+def test_who_is_held_keeps_its_group_whatever_happens() -> None:
+    """A person said so."""
+    stage = Stage(rules_of(HARD))
+    stage.pod("web", uses="2Gi", group="app")
+    stage.pod("db", uses="8Gi", group="app")
+    stage.tell(Wished(topic="wishes/one", wish=Wish(verb="Hold", include_hard=True)))
+    assert stage.observe("900Mi").verdicts() == {"db": "Held", "web": "Held"}
+
+
+def test_a_disk_takes_nobody_who_has_failed() -> None:
+    """A stop frees no space there: to try it again and again would be for nothing."""
+    line, failed = "nodefs.available<1Gi", Failure(until_boot_seconds=900, uid=uid_of("web"))
+    stage = Stage(rules_of(line))
     stage.pod("web", uses="2Gi")
-    assert stage.observe("8Gi", signals={"nodefs.available": "512Mi"}).victims == []
+    stage.plan = structs.replace(stage.plan, failed={"shop/web": failed})
+    turn = stage.observe("8Gi", signals={"nodefs.available": "512Mi"})
+    assert turn.verdicts() == {"web": "Failed"}
 
 
 @pytest.mark.parametrize("after", [0.5, HARD_WAIT_SECONDS - 1])

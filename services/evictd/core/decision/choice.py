@@ -6,7 +6,7 @@
 from msgspec import Struct
 
 from evictd.core.decision import filling, together
-from evictd.core.decision.candidates import may_go, rows, with_victim
+from evictd.core.decision.candidates import Verdict, may_go, rows, with_victim
 from evictd.core.decision.plan import Plan
 from evictd.core.decision.ranking import rank
 from evictd.core.decision.scene import Scene
@@ -29,7 +29,8 @@ def choose(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Choice:
     that dies takes everybody. [design, law 7]
     """
     choice = _choice(scene, plan, acting, nobody_else=False)
-    if choice.unit or not (hard(acting) and scene.rules.profile.failed_victim_moves_on):
+    moves_on = hard(acting) and scene.rules.profile.failed_victim_moves_on
+    if choice.unit or not moves_on or filling.spares(scene.rules, acting.signal):
         return choice
     last = _choice(scene, plan, acting, nobody_else=True)
     return last if last.unit else choice
@@ -43,7 +44,8 @@ def _choice(scene: Scene, plan: Plan, acting: ThresholdStatus, *, nobody_else: b
     )
     pods = {place.pod.uid: place.pod for place in places}
     known = together.bonds(tuple(pods.values())) if rules.profile.goes_together else Bonds()
-    order = together.bound(known, pods, order)
+    left_behind = frozenset({Verdict.FAILED} if nobody_else else ())
+    order = together.bound(known, pods, order, left_behind=left_behind)
     if filling.spares(rules, signal):
         order = filling.told(plan, signal, order)
         writer = filling.chosen(scene, plan, signal, may_go(order))

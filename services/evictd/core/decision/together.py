@@ -5,12 +5,12 @@ go. It knows no signal and no figures; the order is given. [design, profile host
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct, structs
 
-from evictd.core.decision.candidates import MAY_GO
+from evictd.core.decision.candidates import MAY_GO, Verdict
 from evictd.core.wording import name_text
 from evictd_schemas import Pod, RankedPod
 
@@ -49,11 +49,19 @@ def bonds(pods: Sequence[Pod]) -> Bonds:
 
 
 def bound(
-    known: Bonds, pods: Mapping[str, Pod], order: Sequence[RankedPod]
+    known: Bonds,
+    pods: Mapping[str, Pod],
+    order: Sequence[RankedPod],
+    *,
+    left_behind: frozenset[Verdict] = frozenset(),
 ) -> tuple[RankedPod, ...]:
-    """The same order, with what bonds make of each verdict, and why."""
+    """The same order, with what bonds make of each verdict, and why.
+
+    `left_behind`: who stays for that keeps nobody.
+    """
     rows = {row.pod.uid: row for row in order}
-    return tuple(_bound(known, pods[row.pod.uid], row, rows) for row in order)
+    keeping = {uid for uid, row in rows.items() if row.verdict not in {*MAY_GO, *left_behind}}
+    return tuple(_bound(known, pods[row.pod.uid], row, rows, keeping) for row in order)
 
 
 def chosen(known: Bonds, pods: Mapping[str, Pod], order: Sequence[RankedPod]) -> Unit:
@@ -69,14 +77,21 @@ def chosen(known: Bonds, pods: Mapping[str, Pod], order: Sequence[RankedPod]) ->
 
     free = [row.pod.uid for row in order if row.verdict in MAY_GO]
     first = min(free, key=turn, default=None)
-    return () if first is None else known.unit(pods[first])
+    unit = () if first is None else known.unit(pods[first])
+    return tuple(pod for pod in unit if pod.uid in free)
 
 
-def _bound(known: Bonds, pod: Pod, row: RankedPod, rows: Mapping[str, RankedPod]) -> RankedPod:
+def _bound(
+    known: Bonds,
+    pod: Pod,
+    row: RankedPod,
+    rows: Mapping[str, RankedPod],
+    keeping: Collection[str],
+) -> RankedPod:
     others = [other for other in known.unit(pod) if other.uid != pod.uid]
     if not others or row.verdict not in MAY_GO:
         return row
-    staying = next((other for other in others if rows[other.uid].verdict not in MAY_GO), None)
+    staying = next((other for other in others if other.uid in keeping), None)
     if staying is not None:
         verdict = rows[staying.uid].verdict
         why = f"{_bond(known, pod, staying)} and stays ({verdict}); {row.why}"
