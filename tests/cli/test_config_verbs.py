@@ -78,6 +78,14 @@ def test_each_line_is_shown_as_what_it_amounts_to_on_this_machine(
     assert "swap.available: this machine has no swap: the line is never met here" in result.stderr
 
 
+def test_responders_are_named_with_what_runs_them(run: Run, machine: str, tmp_path: Path) -> None:
+    """Configured alone they do nothing."""
+    file = tmp_path / "e.yaml"
+    file.write_text(f"{machine}responders: [{{name: acme.io/save, command: [save]}}]\n")
+    said = "asked before a workload is stopped, while `evictd respond` runs: acme.io/save"
+    assert said in run("config", "check", file).stdout.splitlines()
+
+
 def test_a_source_that_cannot_be_read_is_named(run: Run, machine: str, tmp_path: Path) -> None:
     (tmp_path / "proc/meminfo").unlink()
     (tmp_path / "e.yaml").write_text(machine)

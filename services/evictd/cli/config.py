@@ -92,6 +92,9 @@ def on_this_machine(found: Loaded, here: Figures) -> Iterator[str]:
     yield f"on this machine ({rules.node}): {_manner(found, rules)}"
     if rules.reclaim_steps:
         yield f"given back before anybody is stopped for a disk: {', '.join(rules.reclaim_steps)}"
+    if found.configuration.responders:
+        names = ", ".join(one.name for one in found.configuration.responders)
+        yield f"asked before a workload is stopped, while `evictd respond` runs: {names}"
     for source, reason in sorted(here.failures.items()):
         yield f"{source} cannot be read: {reason}"
     yield ""
