@@ -36,18 +36,6 @@ class Stalls(Protocol):
         ...
 
 
-class NoStalls:
-    """For virtual time, where there is no kernel to wake anyone."""
-
-    armed = False
-
-    async def arm(self, place: Path, wake: Callable[[], None]) -> None:
-        """Nothing to register with."""
-
-    def disarm(self) -> None:
-        """Nothing to give back."""
-
-
 class KernelStalls:
     """A trigger in an epoll set of its own.
 

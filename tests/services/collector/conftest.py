@@ -15,7 +15,6 @@ import pytest
 from blockbuster import blockbuster_ctx
 
 from evictd.collector import Collector
-from evictd.collector.stalls import NoStalls
 from evictd.core.duty.outcomes import StartOutcome, StopOutcome
 from evictd.core.observations import problems
 from evictd.runtimes import Change, ChangeKind, Listing, Whereabouts, Workload
@@ -43,6 +42,18 @@ def nothing_blocks() -> Iterator[None]:
             function.can_block_in("evictd/shell/blocking.py", "inline")
             function.can_block_in("collector/conftest.py", "write")
         yield
+
+
+class NoStalls:
+    """Virtual time has no kernel to wake anyone."""
+
+    armed = False
+
+    async def arm(self, place: Path, wake: Callable[[], None]) -> None:
+        """Nothing to register with."""
+
+    def disarm(self) -> None:
+        """Nothing to give back."""
 
 
 class Host:
