@@ -66,7 +66,10 @@ def test_webhooks_are_known_for_every_workload_and_make_nobody_a_candidate() -> 
             "{dependsOn: [db, shop//db]}",
             (f"2:30: {W}.dependsOn[1]: 'shop//db' is neither a name nor a namespace/name"),
         ),
-        ("{dependsOn: db}", f"2:25: {W}.dependsOn: one value where a list should be"),
+        (
+            "{dependsOn: db}",
+            f"2:25: {W}.dependsOn: one value where a list should be; one is written like [a, b]",
+        ),
     ],
 )
 def test_what_no_workload_can_mean_is_refused_at_its_place(entry: str, problem: str) -> None:

@@ -1,6 +1,7 @@
 """Facts about kernel, processes, disks and clock, read from trees of files."""
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -236,6 +237,9 @@ def test_evictd_its_broker_and_the_engine_are_guarded(lay: Laid) -> None:
         134217728,
     )
     assert (found["broker"].oom_score_adj, found["engine"].oom_score_adj) == (0, None)
+    shutil.rmtree(folder / "proc/21")
+    left = processes.guarded(every, folder / "proc", folder / "cgroup")
+    assert [one.part for one in left] == ["evictd", "engine"], "who has ended is not told of"
 
 
 def test_only_who_stops_workloads_is_a_twin(lay: Laid) -> None:

@@ -68,7 +68,10 @@ def _unreachable(facts: BrokerFacts, failure: str) -> Finding:
             else "it wants a login: give brokerUser and brokerPassword"
         )
     elif facts.owned and facts.running:
-        remedy = "evictd runs and its broker hangs: end that process, and evictd starts it again"
+        remedy = (
+            "evictd runs here: with another state folder or configuration, give EVICTD_STATEFOLDER "
+            "or --config; else its broker hangs: end that process, and evictd starts it again"
+        )
     elif facts.owned:
         remedy = "start `evictd up`, which brings it; or name another one by EVICTD_BROKER"
     else:

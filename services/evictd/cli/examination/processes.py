@@ -121,6 +121,8 @@ def guarded(every: Iterable[Process], proc: Path, cgroup: Path) -> Iterator[Guar
         place = proc / str(process.pid)
         status = _status(place)
         adjusted = (text(place / "oom_score_adj") or "").strip()
+        if not adjusted and not place.exists():  # it has ended meanwhile
+            continue
         yield Guarded(
             part=part,
             pid=process.pid,

@@ -111,6 +111,8 @@ class Reading:
         found = {Scalar: "one value", Mapping: "keys with values", Items: "a list"}[type(node)]
         is_line = len(path) > 1 and path[-2] in LINES
         remedy = "; 0% switches the signal off" if is_line else ""
+        if isinstance(node, Scalar) and wanted == "a list":
+            remedy = "; one is written like [a, b]"
         return self.complain(node.place, path, f"{found} where {wanted} should be{remedy}")
 
     def _unique(self, node: Mapping, path: KeyPath) -> Iterator[tuple[Scalar, Node]]:
