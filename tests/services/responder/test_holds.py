@@ -123,7 +123,7 @@ async def test_a_start_waits_for_the_end_of_any_hold(machine: Machine, desk: Des
         desk.held()
         status = await answer(machine, order(web))
         assert status.state == "Refused"
-        assert status.message.startswith("held until 2026-01-02T00:00:00+00:00 by the file ")
+        assert status.message.startswith("held until 2026-01-02T00:00:00Z by the file ")
         record = machine.stopped()
         assert record is not None
         assert (record.attempts, record.next_try_time) == (0, None)
