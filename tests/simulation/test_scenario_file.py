@@ -70,8 +70,8 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
     ("text", "line"),
     [
         ("title: x\n", "s.yaml:1:1: steps: is missing"),
-        ("steps: 3\n", "s.yaml:1:8: steps: one value where a list should be; "
-                       "one is written like [a, b]"),
+        ("steps: 3\n", ("s.yaml:1:8: steps: one value where a list should be; "
+                        "one is written like [a, b]")),
         ("[]\n", "s.yaml:1:1: a list where keys with values should be"),
         ("configuration: absent.yaml\n" + CALM,
          "s.yaml:1:16: configuration: absent.yaml: cannot be read: No such file or directory"),
