@@ -64,7 +64,7 @@ def table(found: Situation, explanation: Explanation) -> Iterator[str]:
         yield "a stop frees no space: only the one whose growth explains the loss is stopped"
     yield ""
     if not explanation.ranking:
-        yield "nobody is observed"
+        yield "no workload is observed; `evictd doctor` tells whether an engine is seen here"
         return
     rows: list[tuple[str, ...]] = [("", "POD", "VERDICT", "PRIORITY", "USES", "ASKED FOR")]
     rows += [

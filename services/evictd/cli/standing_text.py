@@ -58,7 +58,7 @@ def _down(told: Standing, now: datetime) -> Iterator[str]:
 
 def _next(told: Standing) -> str:
     if told.next is None:
-        return "next:        nobody may go"
+        return "next:        nobody may go; `evictd rank` tells why"
     acts = told.mode == Mode.ACT
     word = "" if acts else f" (nothing is stopped in mode {told.mode})"
     return f"next:        {told.next.namespace}/{told.next.name}{word}: {told.next.why}"
