@@ -189,6 +189,12 @@ class Plan(Struct, frozen=True, kw_only=True):
 Step: TypeAlias = tuple[Plan, tuple[BusEffect, ...]]
 
 
+def with_returns(plan: Plan, step: tuple[Returns, tuple[BusEffect, ...]]) -> Step:
+    """The same with what is down because of us as such a step leaves it."""
+    returns, effects = step
+    return structs.replace(plan, returns=returns), effects
+
+
 def newest(entries: dict[str, V]) -> dict[str, V]:
     """The last `ENTRIES_MAX` of a map that others fill."""
     return dict(list(entries.items())[-ENTRIES_MAX:])

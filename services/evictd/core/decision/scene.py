@@ -1,8 +1,12 @@
 """What one pass looks at. [kubelet-eviction 4: 13 to 21]"""
 
+from collections.abc import Mapping
+from datetime import datetime
+
 from msgspec import Struct
 
 from evictd.core.decision.inputs import Judged
+from evictd.core.decision.shortage import fresh_thresholds
 from evictd.core.evaluation.judgement import unsupported
 from evictd.core.moments import Now
 from evictd.core.pods import active
@@ -38,3 +42,17 @@ class Scene(Struct, frozen=True, kw_only=True):
         [kubelet-eviction 2.3]
         """
         return not unsupported(self.rules, self.layout)
+
+
+def scene(
+    rules: Rules, given: Judged, layout: Layout, judged: Mapping[str, datetime], now: Now
+) -> Scene:
+    """Of a Pressure as it came; `judged`: the observation times that a pass has used up."""
+    return Scene(
+        rules=rules,
+        given=given,
+        newest=given,
+        layout=layout,
+        fresh=fresh_thresholds(given.pressure, judged),
+        now=now,
+    )
