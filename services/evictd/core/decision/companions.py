@@ -20,7 +20,7 @@ from evictd.core.rules import Mode, Rules
 from evictd.core.wording import name_text
 from evictd_schemas import Pod, PodReference, Reason
 
-FOLLOWING_MAX = 100
+GROUPS_MAX = 100
 """Groups of which some have yet to go; of further ones the rest stays."""
 
 
@@ -29,7 +29,7 @@ def await_turn(plan: Plan, own: OwnRequest) -> Plan:
 
     Its request stays on the bus until they had it, which is where a restart finds them.
     """
-    if not own.following or own.withdrawn or len(plan.following) >= FOLLOWING_MAX:
+    if not own.following or own.withdrawn or len(plan.following) >= GROUPS_MAX:
         return plan
     next_ones = Following(
         topic=own.topic, pods=own.following, after=own.pod, signal=own.signal, hard=own.hard

@@ -25,7 +25,7 @@ from evictd_schemas import (
 )
 
 ROWS_MAX = 100
-"""Rows that are published; `rankingTotal` says how many there were. [contract 3, Decision]"""
+"""Of each list in a Decision; `rankingTotal` says how many there were. [contract 3, Decision]"""
 
 
 class Action(StrEnum):

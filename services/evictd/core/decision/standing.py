@@ -11,14 +11,12 @@ from msgspec import structs
 from evictd.core.decision import wishing
 from evictd.core.decision.plan import Plan, Step
 from evictd.core.decision.readiness import pause_seconds
+from evictd.core.decision.report import ROWS_MAX
 from evictd.core.decision.restore import FORGIVEN_SECONDS, again
 from evictd.core.decision.returns import Falls, Returns
 from evictd.core.effects import BusEffect, Publish
 from evictd.core.moments import Now
 from evictd_schemas import AbsentPod, Decision, Fall, PodReference
-
-ROWS_MAX = 100
-"""Of each kind in one Decision; the newest are told."""
 
 
 def written(plan: Plan, effects: tuple[BusEffect, ...]) -> Step:
@@ -79,6 +77,7 @@ def _decides(effect: BusEffect) -> bool:
 
 
 def _with_standing(plan: Plan, decision: Decision) -> Decision:
+    """The newest of each list."""
     returns = plan.returns
     return structs.replace(
         decision,
