@@ -3,21 +3,19 @@
 It knows the answers that a controller gives, and nothing of how they are printed.
 """
 
-import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from evictd.cli.changes import Changes, rejects
 from evictd.cli.tables import age, ago, due
-from evictd.client import Change, Mirror
+from evictd.client import Mirror
 from evictd.core.protocol.chain import active_entry
 from evictd.core.protocol.conditions import cause_of, find, holds
 from evictd.core.protocol.vocabulary import Cause, ConditionType, RequestType
 from evictd.core.wording import on_one_line
 from evictd_schemas import Condition, Eviction, EvictionStatus, RequestStatus, topics
 
-REJECTED = "MessageRejected"
 KINDS = (topics.REQUEST_STATUS, topics.EVICTION, topics.EVENT)
 
 
@@ -73,14 +71,13 @@ class Asked:
         return found if found is not None and found.metadata.uid == reference.uid else None
 
 
-class Follower:
+class Follower(Changes):
     """The changes that concern one request. Make it before publishing: it misses nothing then."""
 
     def __init__(self, mirror: Mirror, asked: Asked) -> None:
+        super().__init__(mirror, *KINDS)
         self._mirror = mirror
         self._asked = asked
-        self._changes: AsyncIterator[Change] = mirror.watch(*KINDS)
-        self._next: asyncio.Future[Change] = asyncio.ensure_future(anext(self._changes))
         self._answered = False
         self._rejection: str | None = None
 
@@ -91,11 +88,9 @@ class Follower:
 
     async def change(self, seconds: float) -> bool:
         """Wait for the next change of anything on the node; False when none came in time."""
-        done, _ = await asyncio.wait([self._next], timeout=seconds)
-        if not done:
+        change = await self.following(seconds)
+        if change is None:
             return False
-        change = self._next.result()
-        self._next = asyncio.ensure_future(anext(self._changes))
         if change.place.kind is topics.EVENT and change.found is not None:
             self._hear(change.found.message.data)
         return True
@@ -110,13 +105,8 @@ class Follower:
         self._answered = True
         return end_of(self._asked, status, self._asked.eviction(self._mirror))
 
-    async def close(self) -> None:
-        """Leave nothing running."""
-        self._next.cancel()
-        await asyncio.wait([self._next])
-
     def _hear(self, data: dict[str, Any]) -> None:
-        if data.get("reason") == REJECTED and data.get("topic") == self._asked.topic:
+        if rejects(data, self._asked.topic):
             problems = data.get("problems") or ()
             sentences = [f"{item.get('field')}: {item.get('reason')}" for item in problems]
             self._rejection = "rejected: " + ("; ".join(sentences) or str(data.get("message")))

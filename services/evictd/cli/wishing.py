@@ -4,12 +4,13 @@ The evictor answers each wish by an event, and in its Decisions. [contract 3, Wi
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 
+from evictd.cli.changes import Changes, rejects
 from evictd.cli.reading import talk
 from evictd.client import Change, Found, Mirror
 from evictd.core.decision.wishing import OVER, State
@@ -18,7 +19,6 @@ from evictd_schemas import Pod, PodReference, Wish, WishAnswer, topics
 
 DOMAIN, KEY = AUTHOR = ("evictd.io", "cli")
 ANSWERED = "WishAnswered"
-REJECTED = "MessageRejected"
 RESTORED = "Restored"
 ANSWER_SECONDS = 5.0
 """For the evictor's first word, which it says at once; longer, and none serves that node."""
@@ -84,34 +84,26 @@ def names_of(found: tuple[str, Pod | PodReference]) -> Iterable[str]:
     return f"{node} {name_text(pod)}", name_text(pod), pod.name
 
 
-class Answers:
+class Answers(Changes):
     """What is said of one wish. Make it before publishing: it misses nothing then."""
 
     def __init__(self, mirror: Mirror, wished: Wished) -> None:
+        super().__init__(mirror, topics.EVENT, topics.DECISION)
         self._wished = wished
-        self._changes: AsyncIterator[Change] = mirror.watch(topics.EVENT, topics.DECISION)
-        self._next: asyncio.Future[Change] = asyncio.ensure_future(anext(self._changes))
         self._restored = ""
 
     async def word(self, seconds: float) -> Said | None:
         """The next thing that is said, None when the time is over."""
         deadline = asyncio.get_running_loop().time() + seconds
         while (rest := deadline - asyncio.get_running_loop().time()) > 0:
-            done, _ = await asyncio.wait([self._next], timeout=rest)
-            if not done:
+            change = await self.following(rest)
+            if change is None:
                 return None
-            change = self._next.result()
-            self._next = asyncio.ensure_future(anext(self._changes))
             self._restored = _restored(change, self._wished) or self._restored
             said = _said(change, self._wished)
             if said is not None:
                 return replace(said, text=self._restored) if said.done and self._restored else said
         return None
-
-    async def close(self) -> None:
-        """Leave nothing running."""
-        self._next.cancel()
-        await asyncio.wait([self._next])
 
 
 async def told(mirror: Mirror, wished: Wished, seconds: float | None) -> Said | None:
@@ -143,7 +135,7 @@ def _said(change: Change, wished: Wished) -> Said | None:
         mine = (answer for answer in answers if answer.wish == own_name)
         return next((_worded(answer) for answer in mine if _about(answer, wished)), None)
     data = message.data
-    if data.get("reason") == REJECTED and data.get("topic") == wished.topic:
+    if rejects(data, wished.topic):
         return Said(text=f"rejected: {data.get('message')}", over=True)
     if data.get("reason") != ANSWERED:
         return None
