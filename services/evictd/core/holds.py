@@ -5,11 +5,12 @@ file. [contract 3, Wish]
 """
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import msgspec
 from msgspec import structs
 
+from evictd.core.moments import after, in_utc
 from evictd.core.orders import Verb
 from evictd.core.signals.durations import DurationError, parse_seconds
 from evictd_schemas import Wish
@@ -40,7 +41,7 @@ def until_text(wish: Wish) -> str:
     """How long it holds, for people."""
     if wish.until is None:
         return "until taken back"
-    return f"until {wish.until.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return f"until {in_utc(wish.until):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def written(text: str, made: datetime) -> tuple[Wish, ...]:
@@ -50,7 +51,7 @@ def written(text: str, made: datetime) -> tuple[Wish, ...]:
     everything, until then. A Wish or a list of Wishes as JSON: those. What cannot be read was meant
     to hold something: it counts as empty.
     """
-    latest = made + timedelta(seconds=FILE_HOLD_SECONDS_MAX)
+    latest = after(made, FILE_HOLD_SECONDS_MAX)
     wishes = _wishes(text.strip(), made)
     return tuple(
         structs.replace(wish, until=latest) if wish.until is None else wish
@@ -71,7 +72,7 @@ def _wishes(text: str, made: datetime) -> tuple[Wish, ...]:
 
 def _end(text: str, made: datetime) -> datetime | None:
     try:
-        return made + timedelta(seconds=parse_seconds(text))
+        return after(made, parse_seconds(text))
     except (DurationError, OverflowError):
         pass
     try:

@@ -5,11 +5,15 @@ where an observation carries nothing else. [design, law 6] [contract 3, Observat
 two observations]
 """
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
 
 from evictd_schemas import Moment, Observation
+
+FIRST = datetime.min.replace(tzinfo=UTC)
+LAST = datetime.max.replace(microsecond=0, tzinfo=UTC)
+"""What others write may lie at either end of all times. [contract 1, Conventions]"""
 
 
 class Now(Struct, frozen=True, kw_only=True):
@@ -60,6 +64,22 @@ def later_in_boot(earlier: Moment, later: Moment) -> bool | None:
 def whole_second(time: datetime) -> datetime:
     """As times of the protocol are written and compared. [contract 1]"""
     return time.replace(microsecond=0)
+
+
+def after(time: datetime, seconds: float) -> datetime:
+    """So many seconds later; the last moment that can be written, where that would be beyond it."""
+    try:
+        return time + timedelta(seconds=seconds)
+    except OverflowError:
+        return LAST
+
+
+def in_utc(time: datetime) -> datetime:
+    """The same instant; the nearest that can be written, where UTC has none for it."""
+    try:
+        return time.astimezone(UTC)
+    except OverflowError:
+        return FIRST if time.year == FIRST.year else LAST
 
 
 def elapsed_seconds(earlier: Moment, later: Moment) -> float:

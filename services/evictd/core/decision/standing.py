@@ -15,7 +15,7 @@ from evictd.core.decision.report import ROWS_MAX
 from evictd.core.decision.restore import FORGIVEN_SECONDS, again
 from evictd.core.decision.returns import Falls, Returns
 from evictd.core.effects import BusEffect, Publish
-from evictd.core.moments import Now
+from evictd.core.moments import Now, after
 from evictd_schemas import AbsentPod, Decision, Fall, PodReference
 
 
@@ -95,7 +95,7 @@ def _absent(returns: Returns, name: str) -> AbsentPod:
     stopped = absent.stopped
     times = [] if stopped.next_try_time is None else [stopped.next_try_time]
     if (pause := pause_seconds(returns, name)) and not absent.failures:
-        times.append(stopped.time + timedelta(seconds=pause))
+        times.append(after(stopped.time, pause))
     return AbsentPod(
         pod=_reference(name, stopped.uid),
         why=absent.why,
