@@ -43,8 +43,8 @@ def processor_seconds(process: int) -> float:
 def idle(node: Node, kind: str, seconds: float) -> None:
     """One row for each process."""
     processes = {name: process.pid for name, process in node.processes.items()}
-    if node.broker is not None:
-        processes["mosquitto"] = node.broker.pid
+    if node.mosquitto is not None:
+        processes["mosquitto"] = node.mosquitto.pid
     threading.Event().wait(SETTLE_SECONDS)
     began = time.monotonic()
     before = {name: processor_seconds(process) for name, process in processes.items()}

@@ -33,6 +33,7 @@ TAKEN = (
     "tests/guest",
     "tests/integration/conftest.py",
     "tests/lab",
+    "tests/machine.py",
 )
 """Of the project; everything else that a story needs is in the image."""
 PREPARATION_SECONDS = 900  # packages from a slow mirror

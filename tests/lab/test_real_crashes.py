@@ -32,7 +32,7 @@ def settings(runtimes: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def evicted_once(node: Node, names: Sequence[str], *killed: str) -> None:
+def evicted_once(node: Node, names: Sequence[str], killed: str) -> None:
     """Ask, kill that process in the middle, start it again: all end, once each, and in time."""
     pods = [seen(node, name) for name in names]
     for pod in pods:
@@ -40,8 +40,8 @@ def evicted_once(node: Node, names: Sequence[str], *killed: str) -> None:
     node.until("the stops have begun", lambda: all(told(node, p, "pointOfNoReturn") for p in pods))
     began = time.monotonic()
     node.until("some grace has passed", lambda: time.monotonic() > began + MIDDLE_SECONDS)
-    node.kill(killed[-1])
-    node.start(*killed)
+    node.kill(killed)
+    node.start(killed)
     in_time = GRACE_SECONDS + SLACK_SECONDS
     node.until("they have gone", lambda: all(evictions(node, pod) for pod in pods), in_time)
     assert GRACE_SECONDS - 1 <= time.monotonic() - began <= in_time
@@ -92,7 +92,7 @@ def test_a_killed_responder_takes_its_stops_up_again(
             workloads(capped_cgroup, tmp_path, {"job": Appetite(deaf=True)}) as running,
             node.separate(),
         ):
-            evicted_once(node, ("web", "job"), "run", "responder")
+            evicted_once(node, ("web", "job"), "responder")
             assert not running["job"].lives
         state = docker_engine.docker("inspect", "--format={{.State.Status}}", "web")
         assert state.strip() == "exited"
