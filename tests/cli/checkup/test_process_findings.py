@@ -215,6 +215,12 @@ def test_processes_of_one_part_and_score_are_one_line() -> None:
     ]
 
 
+def test_of_many_processes_some_are_named_and_the_rest_is_counted() -> None:
+    found = guard(*(Guarded(part="broker", pid=pid, oom_score_adj=0) for pid in range(1, 14)))
+    (told,) = (one.text for one in found if one.check == "protection of broker")
+    assert told == "processes 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 3 more: oom_score_adj is 0"
+
+
 def test_an_evictd_that_only_watches_may_be_killed_with_less_harm() -> None:
     (only,) = guard(Guarded(part="evictd", pid=7, oom_score_adj=0), acts=False)
     assert only.state is State.NOTE

@@ -110,7 +110,7 @@ class Target_(RuleBasedStateMachine):
         self.real_wish = any(
             wants(held.request) and not dry(rules, held.request) for held in self.case.requests
         )
-        self.compare(given)
+        self.compare(before, given)
 
     def remembers(self) -> None:
         """Nothing that has ended is missing in the history."""
@@ -118,17 +118,17 @@ class Target_(RuleBasedStateMachine):
             ended = eviction_finished(item.status.conditions)
             assert ended == (item.metadata.uid in self.kept)
 
-    def compare(self, given: Given) -> None:
+    def compare(self, before: Case, given: Given) -> None:
         present = {item.metadata.uid: item for item in self.case.evictions}
         for uid, eviction in present.items():
             former = self.former.get(uid)
             if former is None:
                 assert eviction.status.dry_run or self.real_wish
             else:
-                self.follows(former, eviction, given)
+                self.follows(former, eviction, before, given)
         self.former = present
 
-    def follows(self, former: Eviction, eviction: Eviction, given: Given) -> None:
+    def follows(self, former: Eviction, eviction: Eviction, before: Case, given: Given) -> None:
         """What one step may do to an Eviction."""
         states = {item.name: item.state for item in eviction.status.target_responders}
         for item in former.status.target_responders:
@@ -142,7 +142,9 @@ class Target_(RuleBasedStateMachine):
         if not isinstance(given, Reported):
             later = {item.name: item.deadline_time for item in eviction.status.responders}
             for entry in former.status.responders:
-                if entry.deadline_time is not None:
+                sign = before.run.signs.get(entry.name)
+                held_back = sign is not None and sign != entry.heartbeat_time
+                if entry.deadline_time is not None and not held_back:
                     assert later[entry.name] in (None, entry.deadline_time)
 
     @rule(

@@ -64,7 +64,9 @@ def findings(facts: GuardFacts) -> Iterator[Finding]:
 
 def _names(group: list[Guarded]) -> str:
     several = "es" if len(group) > 1 else ""
-    return f"process{several} {', '.join(str(one.pid) for one in group[:NAMES_MAX])}"
+    shown = ", ".join(str(one.pid) for one in group[:NAMES_MAX])
+    rest = len(group) - NAMES_MAX
+    return f"process{several} {shown}" + (f" and {rest} more" if rest > 0 else "")
 
 
 def _score(part: str, score: int | None, names: str, *, acts: bool) -> Finding:
