@@ -7,26 +7,16 @@ the profile applies. [design, two profiles] [kubelet-eviction 3.1]
 
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import field
 
 from evictd_schemas.observation import DeclaredResponder
 from evictd_schemas.reclaim import Reclaim
+from evictd_schemas.section import Section
 from evictd_schemas.sources import Sources
 
 ModeName = Literal["observe", "dry-run", "act"]
 ProfileName = Literal["host", "kubelet"]
 CandidatesName = Literal["labelled", "all"]
-
-
-class Section(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
-    """What all parts of the file have in common: a key that nobody knows is a mistake."""
 
 
 class Signals(Section, frozen=True, kw_only=True):
@@ -171,7 +161,7 @@ class Workload(Section, frozen=True, kw_only=True):
 class Selector(Section, frozen=True, kw_only=True):
     """Which workloads a budget is about; the equality part of Kubernetes' selector."""
 
-    match_labels: dict[str, str] = {}
+    match_labels: dict[str, str] = field(default_factory=dict)
     """Labels that a workload must have, each with this value. Default: none, so that every workload
     counts."""
 
@@ -257,7 +247,7 @@ class Configuration(NodeSettings, frozen=True, kw_only=True):
     reclaim: Reclaim = Reclaim()
     """What may be given back on this machine before a workload is stopped for disk or inodes,
     besides dangling images and build cache of over a day. Default: nothing."""
-    workloads: dict[str, Workload] = {}
+    workloads: dict[str, Workload] = field(default_factory=dict)
     """Pattern of `namespace/name`, or of the name alone, to settings; the first that matches holds.
     Default: none, labels decide."""
     budgets: tuple[Budget, ...] = ()

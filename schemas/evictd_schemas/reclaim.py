@@ -4,17 +4,10 @@ Each step is a switch with its figures; what is not switched on is never taken, 
 Their order is fixed. [design, profile host: disk and inodes]
 """
 
-from msgspec import Struct
+from evictd_schemas.section import Section
 
 
-class UnusedImages(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
+class UnusedImages(Section, frozen=True, kw_only=True):
     """Images that no container has used for long and that a registry can give again."""
 
     enabled: bool = False
@@ -23,14 +16,7 @@ class UnusedImages(
     keep: tuple[str, ...] = ()
 
 
-class DeadContainers(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
+class DeadContainers(Section, frozen=True, kw_only=True):
     """Containers that ended long ago, with what they had written."""
 
     enabled: bool = False
@@ -38,14 +24,7 @@ class DeadContainers(
     keep: tuple[str, ...] = ()
 
 
-class TruncateLogs(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
+class TruncateLogs(Section, frozen=True, kw_only=True):
     """Logs of running containers, emptied in place: what they held is lost."""
 
     enabled: bool = False
@@ -53,14 +32,7 @@ class TruncateLogs(
     keep: tuple[str, ...] = ()
 
 
-class Reclaim(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
+class Reclaim(Section, frozen=True, kw_only=True):
     """What is given back besides dangling images and old build cache, in this order."""
 
     unused_images: UnusedImages = UnusedImages()

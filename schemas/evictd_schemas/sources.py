@@ -5,17 +5,10 @@ default. Paths are those of the collector's own view: in a container the host's 
 read-only somewhere else, and that place is named here.
 """
 
-from msgspec import Struct
+from evictd_schemas.section import Section
 
 
-class MemorySource(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
+class MemorySource(Section, frozen=True, kw_only=True):
     """Whose memory is the node's.
 
     `cgroup`: a path below the hierarchies, such as `/pods`. Then `memory.available` is that
@@ -26,14 +19,7 @@ class MemorySource(
     cgroup: str | None = None
 
 
-class PidSource(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
+class PidSource(Section, frozen=True, kw_only=True):
     """Whose process ids are the node's.
 
     `cgroup`: a parent whose `pids.max` is a budget too; of machine and parent the one with the
@@ -43,14 +29,7 @@ class PidSource(
     cgroup: str | None = None
 
 
-class FileSystemSources(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
+class FileSystemSources(Section, frozen=True, kw_only=True):
     """A folder on each file system. [kubelet-eviction 2.3]
 
     `nodefs` holds volumes and logs (default `/`), `imagefs` the images (default: on nodefs),
@@ -62,14 +41,7 @@ class FileSystemSources(
     containerfs: str | None = None
 
 
-class DockerSource(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
+class DockerSource(Section, frozen=True, kw_only=True):
     """The engine's containers, of Docker or of Podman's compatible socket.
 
     `enabled` absent: where the socket exists. `socket`: the default stands for all usual places, of
@@ -80,27 +52,13 @@ class DockerSource(
     socket: str = "/var/run/docker.sock"
 
 
-class CgroupSource(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
+class CgroupSource(Section, frozen=True, kw_only=True):
     """Each child of this cgroup is a workload. Default: none."""
 
     parent: str | None = None
 
 
-class SystemdSource(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
+class SystemdSource(Section, frozen=True, kw_only=True):
     """Units of systemd that are workloads; none unless listed. [design, law 9]
 
     `units` are names and patterns of services and scopes, `slices` of slices, each of which is one
@@ -111,14 +69,7 @@ class SystemdSource(
     slices: tuple[str, ...] = ()
 
 
-class RuntimeSources(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
+class RuntimeSources(Section, frozen=True, kw_only=True):
     """What runs workloads on this node."""
 
     docker: DockerSource = DockerSource()
@@ -126,14 +77,7 @@ class RuntimeSources(
     systemd: SystemdSource = SystemdSource()
 
 
-class Sources(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
+class Sources(Section, frozen=True, kw_only=True):
     """Everything a collector is told about its machine.
 
     `interval_seconds` (10, as the kubelet's) is the longest time between two looks;
