@@ -148,12 +148,11 @@ def eviction_loop(
 ) -> Emit:
     """`EvictionLoop`: something starts again what was evicted."""
     name = name_text(pod)
-    return emit(
-        node=rules.node,
-        worker=topics.Role.EVICTOR,
-        reason=str(EventReason.LOOP),
+    return _event(
+        rules,
+        now,
+        reason=EventReason.LOOP,
         message=f"{name} was evicted {evictions} times in {seconds:.0f} s and started again",
-        time=now.utc,
         about=pod.uid,
         transition="loop",
         subject=name,
@@ -169,12 +168,11 @@ def restored(
     `ordered`: because we asked for it.
     """
     how = "was started again" if ordered else "runs again, started by somebody else"
-    return emit(
-        node=rules.node,
-        worker=topics.Role.EVICTOR,
-        reason=str(EventReason.RESTORED),
+    return _event(
+        rules,
+        now,
+        reason=EventReason.RESTORED,
         message=f"{name} {how}, {seconds:.0f} s after it was stopped",
-        time=now.utc,
         about=stopped.uid,
         transition="restored",
         subject=name,
@@ -188,12 +186,11 @@ def forgotten(rules: Rules, name: str, stopped: Stopped, *, on_wish: bool, now: 
     `on_wish`: a person wanted it so; else it was removed.
     """
     why = "a person wished so" if on_wish else "it was removed"
-    return emit(
-        node=rules.node,
-        worker=topics.Role.EVICTOR,
-        reason=str(EventReason.FORGOTTEN),
+    return _event(
+        rules,
+        now,
+        reason=EventReason.FORGOTTEN,
         message=f"{name} will not be started again: {why}",
-        time=now.utc,
         about=stopped.uid,
         transition="forgotten",
         subject=name,
@@ -204,12 +201,11 @@ def forgotten(rules: Rules, name: str, stopped: Stopped, *, on_wish: bool, now: 
 def wish_answered(rules: Rules, topic: str, answer: WishAnswer, now: Now) -> Emit:
     """`WishAnswered`: what has become of a wish, once for each change of its state."""
     until = "" if answer.until is None else answer.until.isoformat()
-    return emit(
-        node=rules.node,
-        worker=topics.Role.EVICTOR,
-        reason=str(EventReason.WISH_ANSWERED),
+    return _event(
+        rules,
+        now,
+        reason=EventReason.WISH_ANSWERED,
         message=f"{answer.verb} of {answer.wish}: {answer.message}",
-        time=now.utc,
         about=topic,
         transition=f"{answer.verb}|{answer.target}|{until}|{answer.state}",
         subject=answer.target,
@@ -236,15 +232,25 @@ def _threshold_figures(threshold: ThresholdStatus) -> Figures:
 
 
 def _event(
-    rules: Rules, now: Now, *, reason: str, message: str, transition: str, figures: Figures
+    rules: Rules,
+    now: Now,
+    *,
+    reason: str,
+    message: str,
+    transition: str,
+    figures: Figures,
+    about: str | None = None,
+    subject: str | None = None,
 ) -> Emit:
+    """One of the evictor's; about the node, unless an object is named."""
     return emit(
         node=rules.node,
         worker=topics.Role.EVICTOR,
         reason=str(reason),
         message=message,
         time=now.utc,
-        about=rules.node,
+        about=about or rules.node,
         transition=transition,
+        subject=subject,
         figures=figures,
     )
