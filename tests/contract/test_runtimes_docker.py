@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
 
@@ -23,22 +22,6 @@ from evictd_schemas import PodReference
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "docker"
 ID = "ab" * 32
-
-
-@pytest.fixture
-async def double(tmp_path: Path) -> AsyncIterator[EngineDouble]:
-    double = EngineDouble(tmp_path / "docker.sock")
-    await double.open()
-    yield double
-    await double.close()
-
-
-@pytest.fixture
-async def docker(double: EngineDouble, tmp_path: Path) -> AsyncIterator[DockerRuntime]:
-    places = runtime.Places(cgroup=tmp_path, proc=tmp_path, own_process=tmp_path)
-    docker = DockerRuntime(Engine(double.address), places=places)
-    yield docker
-    await docker.close()
 
 
 async def test_a_hung_container_is_told_and_hides_no_other(

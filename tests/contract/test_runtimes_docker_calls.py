@@ -1,7 +1,6 @@
 """What is asked of an engine: nothing that is not listed, and nothing slow to know what runs."""
 
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
@@ -14,26 +13,10 @@ if (root := str(Path(__file__).parents[2])) not in sys.path:
 from tests.contract.engine_double import EngineDouble
 
 from evictd.core.duty import StartResult, StopResult
-from evictd.runtimes.docker import DockerRuntime, Engine, runtime
+from evictd.runtimes.docker import DockerRuntime
 from evictd.runtimes.docker.endpoints import ALL, LOOKING, endpoint
 
 LOOKS = 5
-
-
-@pytest.fixture
-async def double(tmp_path: Path) -> AsyncIterator[EngineDouble]:
-    double = EngineDouble(tmp_path / "docker.sock")
-    await double.open()
-    yield double
-    await double.close()
-
-
-@pytest.fixture
-async def docker(double: EngineDouble, tmp_path: Path) -> AsyncIterator[DockerRuntime]:
-    places = runtime.Places(cgroup=tmp_path, proc=tmp_path, own_process=tmp_path)
-    docker = DockerRuntime(Engine(double.address), places=places)
-    yield docker
-    await docker.close()
 
 
 def endpoints(double: EngineDouble) -> set[str | None]:

@@ -2,7 +2,6 @@
 
 import socket
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +25,6 @@ from evictd.shell.blocking import in_thread
 from evictd_schemas import Pod
 
 LABEL = "PODMAN_SYSTEMD_UNIT"
-
-
-@pytest.fixture
-async def double(tmp_path: Path) -> AsyncIterator[EngineDouble]:
-    double = EngineDouble(tmp_path / "docker.sock")
-    await double.open()
-    yield double
-    await double.close()
 
 
 @pytest.fixture

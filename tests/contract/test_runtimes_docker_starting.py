@@ -1,7 +1,6 @@
 """Bringing containers back: whose successor is started, who has lost a network, what is kept."""
 
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from tests.contract.engine_double import RUNNING, EngineDouble
 
 from evictd.core.duty import StartResult
 from evictd.runtimes import Keeper
-from evictd.runtimes.docker import DockerRuntime, Engine, engine, runtime
+from evictd.runtimes.docker import DockerRuntime, engine
 
 EXITED = {**RUNNING, "Running": False, "Status": "exited"}
 CREATED = {"Running": False, "Status": "created", "StartedAt": "0001-01-01T00:00:00Z"}
@@ -24,22 +23,6 @@ COMPOSE = {
     "com__docker__compose__config__hash": "1",
 }
 GONE = "1" * 64
-
-
-@pytest.fixture
-async def double(tmp_path: Path) -> AsyncIterator[EngineDouble]:
-    double = EngineDouble(tmp_path / "docker.sock")
-    await double.open()
-    yield double
-    await double.close()
-
-
-@pytest.fixture
-async def docker(double: EngineDouble, tmp_path: Path) -> AsyncIterator[DockerRuntime]:
-    places = runtime.Places(cgroup=tmp_path, proc=tmp_path, own_process=tmp_path)
-    docker = DockerRuntime(Engine(double.address), places=places)
-    yield docker
-    await docker.close()
 
 
 def made(double: EngineDouble, state: dict[str, Any], **labels: str) -> str:

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -21,14 +20,6 @@ from evictd_schemas.configuration import Configuration, ConfiguredResponder, Wor
 HOOK = ConfiguredResponder(name="acme.io/hook", webhook="http://127.0.0.1:1/", priority=20_000)
 OTHER_HOOK = ConfiguredResponder(name="acme.io/other", webhook="http://127.0.0.1:2/")
 COMMAND = ConfiguredResponder(name="acme.io/drain", command=("true",))
-
-
-@pytest.fixture
-async def double(tmp_path: Path) -> AsyncIterator[EngineDouble]:
-    double = EngineDouble(tmp_path / "docker.sock")
-    await double.open()
-    yield double
-    await double.close()
 
 
 async def only(

@@ -3,7 +3,6 @@
 import itertools
 import json
 import sys
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +18,7 @@ if (root := str(Path(__file__).parents[2])) not in sys.path:
 from tests.contract.engine_double import RUNNING, EngineDouble
 
 from evictd.runtimes import ChangeKind, Meter
-from evictd.runtimes.docker import DockerRuntime, Engine, runtime
+from evictd.runtimes.docker import DockerRuntime, runtime
 from evictd.runtimes.docker.figures import Figures, memory_statistics
 from evictd.runtimes.docker.inspection import Information
 from evictd_schemas import MemoryStatistics
@@ -44,22 +43,6 @@ def captured_lines(name: str) -> list[Any]:
         else event
         for event in events
     ]
-
-
-@pytest.fixture
-async def double(tmp_path: Path) -> AsyncIterator[EngineDouble]:
-    double = EngineDouble(tmp_path / "docker.sock")
-    await double.open()
-    yield double
-    await double.close()
-
-
-@pytest.fixture
-async def docker(double: EngineDouble, tmp_path: Path) -> AsyncIterator[DockerRuntime]:
-    places = runtime.Places(cgroup=tmp_path, proc=tmp_path, own_process=tmp_path)
-    docker = DockerRuntime(Engine(double.address), places=places)
-    yield docker
-    await docker.close()
 
 
 async def hints(docker: DockerRuntime) -> list[ChangeKind]:

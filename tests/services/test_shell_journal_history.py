@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import Struct
@@ -75,10 +76,10 @@ async def test_it_waits_while_the_disk_is_full_though_its_row_is_replaced(
     full.set()
     write = journal_store.Store.write
 
-    def refuse(store: journal_store.Store, *values: object) -> None:
+    def refuse(store: journal_store.Store, *values: Any) -> None:
         if full.is_set():
             raise sqlite3.OperationalError("database or disk is full")
-        write(store, *values)  # type: ignore[arg-type] # handed on as they came
+        write(store, *values)
 
     monkeypatch.setattr(journal_store.Store, "write", refuse)
     async with opened(tmp_path) as journal:

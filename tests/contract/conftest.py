@@ -1,0 +1,30 @@
+"""An engine that answers as it is told, and the runtime that asks it."""
+
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+if (root := str(Path(__file__).parents[2])) not in sys.path:
+    sys.path.insert(0, root)
+
+from tests.contract.engine_double import EngineDouble
+
+from evictd.runtimes.docker import DockerRuntime, Engine, runtime
+
+
+@pytest.fixture
+async def double(tmp_path: Path) -> AsyncIterator[EngineDouble]:
+    double = EngineDouble(tmp_path / "docker.sock")
+    await double.open()
+    yield double
+    await double.close()
+
+
+@pytest.fixture
+async def docker(double: EngineDouble, tmp_path: Path) -> AsyncIterator[DockerRuntime]:
+    places = runtime.Places(cgroup=tmp_path, proc=tmp_path, own_process=tmp_path)
+    docker = DockerRuntime(Engine(double.address), places=places)
+    yield docker
+    await docker.close()
