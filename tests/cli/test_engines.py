@@ -1,12 +1,12 @@
 """Which engine is found on a machine that has Docker, Podman, or an engine without root."""
 
-import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from tests.sockets import bind
 
 from evictd.cli import engines, machine
 from evictd.shell.configuration import load_text
@@ -26,9 +26,7 @@ def listen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Listen]:
 
         def made(name: str) -> str:
             place = tmp_path / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            listening = stack.enter_context(socket.socket(socket.AF_UNIX))
-            listening.bind(os.path.relpath(place))  # the whole path may be too long for a socket
+            bind(stack.enter_context(socket.socket(socket.AF_UNIX)), place)
             return str(place)
 
         yield made

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from tests.integration.conftest import Mosquitto
 from tests.integration.processes import Site
+from tests.sockets import bind
 
 from evictd.client import connect
 from evictd.shell.broker import OwnedBroker, access_list
@@ -104,7 +105,7 @@ def test_a_person_reads_a_line_a_check_and_the_sum_apart_from_the_data(tmp_path:
 def test_as_a_plain_user_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     """With an engine's socket that nobody may use."""
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(tmp_path / "engine.sock"))
+        bind(listener, tmp_path / "engine.sock")
         (tmp_path / "engine.sock").chmod(0)
         nowhere = str(tmp_path / "none")
         result = doctor(tmp_path, "-o", "json", program=PLAIN, EVICTD_STATEFOLDER=nowhere)

@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 
 from tests.integration.processes import Site, until
+from tests.sockets import bind
 
 
 def test_an_engine_that_does_not_answer_is_told_by_status_within_seconds(tmp_path: Path) -> None:
     """While memory is looked at all the same."""
     with socket.socket(socket.AF_UNIX) as deaf:
-        deaf.bind(str(tmp_path / "engine.sock"))
+        bind(deaf, tmp_path / "engine.sock")
         deaf.listen()
         docker = {"enabled": True, "socket": str(tmp_path / "engine.sock")}
         site = Site(folder=tmp_path, settings={"sources": {"runtimes": {"docker": docker}}})

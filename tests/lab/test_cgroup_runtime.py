@@ -25,8 +25,9 @@ from evictd.runtimes.cgroup import CgroupRuntime, Places
 from evictd.runtimes.settings import WorkloadSettings
 from evictd_schemas import PodReference
 
-WILLING = ("sleep", "1000")
-DEAF = ("sh", "-c", "trap '' TERM; while :; do sleep 1; done")
+WILLING = "{enter}; exec sleep 1000"
+DEAF = "trap '' TERM; {enter}; while :; do sleep 1; done"
+"""Whoever sees it in its group finds it deaf already."""
 
 
 def next_tick() -> None:
@@ -69,7 +70,7 @@ class CgroupBench:
     async def end(self, name: str) -> None:
         await anyio.to_thread.run_sync(self.finish, name)
 
-    def begin(self, name: str, command: tuple[str, ...]) -> subprocess.Popen[bytes]:
+    def begin(self, name: str, script: str) -> subprocess.Popen[bytes]:
         """Start a process that is in the group before its program begins."""
         next_tick()
         folders = [folder / name for folder in self.parent.folders]
@@ -77,7 +78,7 @@ class CgroupBench:
             folder.mkdir(exist_ok=True)
         enter = "; ".join(f"echo $$ > {folder}/cgroup.procs" for folder in folders)
         process = subprocess.Popen(
-            ["sh", "-c", f'{enter}; exec "$@"', "sh", *command], stdin=subprocess.DEVNULL
+            ["sh", "-c", script.format(enter=enter)], stdin=subprocess.DEVNULL
         )
         self.started.setdefault(name, []).append(process)
         return process

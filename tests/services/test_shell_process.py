@@ -14,6 +14,7 @@ import msgspec
 import pytest
 import structlog
 from msgspec import Struct
+from tests.sockets import bind
 
 from evictd.core.effects import Publish, Tick, WakeAt
 from evictd.core.errors import Bug, HostError
@@ -240,7 +241,7 @@ def test_a_foreign_node_that_was_left_stays_left_and_an_unknown_one_has_no_rules
 
 def test_systemd_is_told_over_its_socket_and_nobody_where_there_is_none(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
-        systemd.bind(str(tmp_path / "notify"))
+        bind(systemd, tmp_path / "notify")
         notifier = Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify")})
         notifier.tell(READY="1", STATUS="well")
         assert systemd.recv(100) == b"READY=1\nSTATUS=well"

@@ -73,14 +73,15 @@ def newly_degraded(
 
 
 def shortcomings(
-    signals: Mapping[str, SignalReading], measured: Collection[Measured], *, accounted: bool
+    stalls: Mapping[str, SignalReading] | None, measured: Collection[Measured], *, accounted: bool
 ) -> tuple[str, ...]:
     """What this machine cannot tell although nothing has failed.
 
-    `accounted`: its kernel keeps an account of memory.
+    `stalls`: what its source said, None where it has not answered. `accounted`: the kernel keeps
+    an account of memory.
     """
     found = []
-    if not any(name.startswith("psi.memory.") for name in signals):
+    if stalls is not None and not any(name.startswith("psi.memory.") for name in stalls):
         found.append(NO_STALL_FIGURES)
     figures = [look.pod.stats.memory for look in measured if look.pod.stats is not None]
     if figures and all(memory is not None and memory.estimated for memory in figures):

@@ -82,6 +82,7 @@ class Sight:
         self._devices: dict[str, str] = {}
         self._places = disks.places(sources.file_systems)
         self._measured: tuple[Measured, ...] = ()
+        self._stalls: Probe[Signals] = self._probe("stalls", self._stalled)
         self._gauges = self._gauge_probes()
         self._systems = self._system_probes()
         self._mounts: Probe[dict[str, str]] = self._probe("mounts", self._mounted_devices)
@@ -110,6 +111,9 @@ class Sight:
         """The memory signal alone; blocks. Raises `HostError` as its source does."""
         signals = memory.read(self._proc, self.hierarchies(), self._sources.memory.cgroup)
         return signals[memory.MEMORY]
+
+    def _stalled(self) -> Signals:
+        return pressure.read(self._proc, self.hierarchies(), self._sources.memory.cgroup)
 
     def stall_file(self) -> Path | None:
         """The pressure file of the memory signal's own scope; blocks."""
@@ -151,7 +155,7 @@ class Sight:
             kill_count=self._kills.value,
             failures=self._failures(),
             problems=(
-                *faults.shortcomings(signals, self._measured, accounted=self._accounted),
+                *faults.shortcomings(self._stalls.value, self._measured, accounted=self._accounted),
                 *problems,
                 *doubles,
                 *refused,
@@ -267,9 +271,7 @@ class Sight:
             self._probe(
                 "memory", lambda: memory.read(proc, self.hierarchies(), settings.memory.cgroup)
             ),
-            self._probe(
-                "stalls", lambda: pressure.read(proc, self.hierarchies(), settings.memory.cgroup)
-            ),
+            self._stalls,
             self._probe(
                 "process ids", lambda: pids.read(proc, self.hierarchies(), settings.pids.cgroup)
             ),

@@ -182,7 +182,7 @@ answers() {
 engine_process() {
   local process
   process=$(cat "$PID_FILE" 2>/dev/null) || return 1
-  tr '\0' ' ' <"/proc/$process/cmdline" 2>/dev/null | grep -q -- "--pidfile $PID_FILE " || return 1
+  { tr '\0' ' ' <"/proc/$process/cmdline"; } 2>/dev/null | grep -q -- "--pidfile $PID_FILE " || return 1
   echo "$process"
 }
 

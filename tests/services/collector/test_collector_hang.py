@@ -1,4 +1,4 @@
-"""A mount that hangs, with real threads: it costs one look a moment and then nobody anything."""
+"""A source that hangs, with real threads: it costs one look a moment and then nobody anything."""
 
 import threading
 from typing import Any
@@ -7,10 +7,12 @@ import anyio
 import msgspec
 import pytest
 
+from evictd.collector.faults import NO_STALL_FIGURES
 from evictd.collector.sight import PATIENCE_SECONDS, Sight
-from evictd.collector.sources import filesystems
+from evictd.collector.sources import filesystems, pressure
 from evictd.shell.blocking import in_thread
 from evictd.shell.clock import SystemClock
+from evictd_schemas import SignalReading
 from evictd_schemas.sources import FileSystemSources
 
 MOUNTS = "27 1 254:0 / / rw - ext4 /dev/vda rw\n40 27 0:77 / /images rw - nfs far:/images rw\n"
@@ -59,3 +61,30 @@ async def test_a_hung_mount_is_waited_for_once_and_read_by_one_thread_only(
         seen = await sight.look(tasks)
     assert answered == ["file system /images"]
     assert seen.look.signals["imagefs.available"].time is not None
+
+
+async def test_stall_figures_that_are_late_are_not_told_to_be_none(
+    host: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a kernel that has answered can be said to give none."""
+    released = threading.Event()
+
+    def slow(*_: Any) -> dict[str, SignalReading]:
+        released.wait(30)
+        return {}
+
+    monkeypatch.setattr(pressure, "read", slow)
+    told = anyio.Event()
+    sight = Sight(
+        sources=host.sources(),
+        runtimes=(),
+        clock=SystemClock(),
+        run_blocking=in_thread,
+        answered=lambda _: told.set(),
+    )
+    async with anyio.create_task_group() as tasks:
+        assert NO_STALL_FIGURES not in (await sight.look(tasks)).problems
+        released.set()
+        with anyio.fail_after(5):
+            await told.wait()
+        assert NO_STALL_FIGURES in (await sight.look(tasks)).problems
