@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -19,6 +18,7 @@ if (root := str(Path(__file__).parents[2])) not in sys.path:
 
 from tests.contract.runtime_contract import RuntimeContract
 from tests.contract.systemd_double import Services, chosen
+from tests.guest.units import shown, start, systemctl
 
 from evictd.core.duty import StartResult, StopResult
 from evictd.runtimes import Workload
@@ -99,20 +99,8 @@ CLOSED = frozenset(
     }
 )
 """The settings of evictd's own unit that take rights away."""
-CALL_SECONDS = 60
-LOOKS_MAX = 100_000
-"""At a process that begins: some seconds, of which it needs a small part."""
 
 T = TypeVar("T")
-
-
-def systemctl(*words: str) -> str:
-    """By hand, and it must succeed."""
-    finished = subprocess.run(
-        ["systemctl", *words], capture_output=True, text=True, timeout=CALL_SECONDS, check=False
-    )
-    assert finished.returncode == 0, (words, finished.stderr)
-    return finished.stdout
 
 
 def take_away() -> None:
@@ -127,26 +115,6 @@ def take_away() -> None:
         subprocess.run(kill, check=False, stderr=subprocess.DEVNULL)  # some have ended already
         systemctl("stop", *up)
         systemctl("reset-failed")
-
-
-def start(name: str, *, deaf: bool = False) -> None:
-    """By hand. A shell is deaf only after its first line, which is waited for."""
-    systemctl("start", name)
-    if deaf:
-        process_id = systemctl("show", "--property=MainPID", "--value", name).strip()
-        assert any(ignores_its_end(process_id) for _ in range(LOOKS_MAX)), name
-
-
-def ignores_its_end(process_id: str) -> bool:
-    """Whether SIGTERM is among what it ignores."""
-    status = Path(f"/proc/{process_id}/status").read_text()
-    ignored = next(line for line in status.splitlines() if line.startswith("SigIgn:"))
-    return bool(int(ignored.split()[1], 16) & 1 << signal.SIGTERM - 1)
-
-
-def state(name: str) -> str:
-    """What systemd says of it."""
-    return systemctl("show", "--property=ActiveState", "--value", name).strip()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -271,7 +239,7 @@ async def test_what_restarts_always_stays_down_after_a_stop() -> None:
     outcome = await selected.stop((await one(selected)).reference, 0)
     assert outcome.result is StopResult.GONE
     await anyio.sleep(1)
-    assert await away(state, "story-again.service") in ("inactive", "failed")
+    assert await away(shown, "story-again.service") in ("inactive", "failed")
 
 
 async def test_its_own_grace_is_systemds_to_keep() -> None:
@@ -303,11 +271,11 @@ async def test_a_slice_goes_and_comes_back_as_a_whole() -> None:
     outcome = await selected.stop(found.reference, 2)
     assert outcome.result is StopResult.GONE, outcome
     assert "SIGKILL after 2 s" in outcome.why
-    assert [await away(state, name) for name in names] == ["inactive", "failed", "active"]
+    assert [await away(shown, name) for name in names] == ["inactive", "failed", "active"]
     assert (await selected.list()).workloads == ()
     outcome = await selected.start("systemd", "story.slice", "story.slice")
     assert outcome.result is StartResult.STARTED, outcome
-    assert [await away(state, name) for name in names] == ["active", "active", "active"]
+    assert [await away(shown, name) for name in names] == ["active", "active", "active"]
     assert (await one(selected)).pod.uid != found.pod.uid
 
 
@@ -323,12 +291,12 @@ async def test_who_requires_a_unit_goes_and_comes_back_with_it() -> None:
     assert outcome.result is StopResult.GONE, outcome
     assert outcome.why.endswith("with it story-needy.service, story-part.service")
     assert "SIGKILL after 1 s" in outcome.why
-    states = [await away(state, name) for name in names]
+    states = [await away(shown, name) for name in names]
     assert states[1:] == ["failed", "inactive"]
     assert states[0] in ("inactive", "failed")
     outcome = await selected.start("systemd", names[0], names[0])
     assert outcome.result is StartResult.STARTED, outcome
-    assert [await away(state, name) for name in names] == ["active", "active", "active"]
+    assert [await away(shown, name) for name in names] == ["active", "active", "active"]
 
 
 async def test_what_keeps_the_machine_is_seen_as_protected_and_refused() -> None:

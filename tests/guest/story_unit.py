@@ -12,6 +12,11 @@ from pathlib import Path
 
 import pytest
 
+if (root := str(Path(__file__).parents[2])) not in sys.path:
+    sys.path.insert(0, root)
+
+from tests.guest.units import shown, systemctl
+
 UNITS = Path("/run/systemd/system")
 SETTINGS = Path("/etc/evictd/evictd.yaml")
 SHIPPED = Path(__file__).parents[2] / "deploy" / "evictd.service"
@@ -36,20 +41,6 @@ EATERS = {"spared": 60, "worthy": 60, "cheap": 100}
 """MiB of each unit that is there from the beginning."""
 WAIT_SECONDS = 120.0
 LOOK_SECONDS = 0.5
-
-
-def systemctl(*words: str) -> str:
-    """By hand, and it must succeed."""
-    finished = subprocess.run(
-        ["systemctl", *words], capture_output=True, text=True, timeout=100, check=False
-    )
-    assert finished.returncode == 0, (words, finished.stderr)
-    return finished.stdout
-
-
-def shown(name: str, word: str = "ActiveState") -> str:
-    """One word of systemd about a unit."""
-    return systemctl("show", f"--property={word}", "--value", name).strip()
 
 
 def available_mib() -> int:
