@@ -1,16 +1,20 @@
-"""What holds for every test: a loop for the session, no blocking call in a loop, nothing real on
-virtual time."""
+"""What holds for every test: parts that tests share are imported by their place in the tree, a loop
+for the session, no blocking call in a loop, nothing real on virtual time."""
 
 import asyncio
 import os
 import sys
 import threading
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from blockbuster import blockbuster_ctx
 from hypothesis import HealthCheck, settings
+
+if (root := str(Path(__file__).parents[1])) not in sys.path:
+    sys.path.insert(0, root)
 
 # Machines are shared and noisy: no example has a time limit. A run that decides about a change
 # looks at the same examples each time; a person's run looks at new ones.

@@ -8,13 +8,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.cli.bus import NODE
 
 from evictd.cli import evictd
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)  # the bus of these tests
-
-from tests.cli.bus import NODE
 
 STATE = "EVICTD_STATEFOLDER"
 

@@ -1,15 +1,11 @@
 """Where the vectors are, and one test for each of their cases."""
 
-import sys
 from pathlib import Path
 
 import pytest
+from tests.conformance.cases import Case, cases
 
 ROOT = Path(__file__).parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
-
-from tests.conformance.cases import Case, cases  # noqa: E402 - the line above makes it importable
 
 SUPERSEDED = {"14-eviction-status::accept/first-write-may-prefill-inactive-entries"}
 """A hole that file 16 closes: the two disagree on purpose, and the strict rule of 16 holds."""

@@ -1,14 +1,9 @@
 """An engine that answers as it is told, and the runtime that asks it."""
 
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.contract.engine_double import EngineDouble
 
 from evictd.runtimes.docker import DockerRuntime, Engine, runtime

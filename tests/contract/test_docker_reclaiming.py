@@ -1,16 +1,11 @@
 """What an engine is asked to give back, and what never: images, dead containers, logs."""
 
-import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import anyio
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.contract.store_double import Store
 
 from evictd.runtimes.docker import DockerRuntime, Engine, runtime

@@ -1,14 +1,7 @@
 """The fake runtime under the suite of all runtimes, on virtual time."""
 
-import sys
-from pathlib import Path
-
 import anyio
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.contract.runtime_contract import RuntimeContract, listed
 
 from evictd.core.duty import StopResult

@@ -1,16 +1,11 @@
 """The Docker runtime against an engine's answers and faults, and the rules that read them."""
 
 import json
-import sys
 from contextlib import aclosing
 from pathlib import Path
 
 import anyio
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.contract.engine_double import RUNNING, EngineDouble
 
 from evictd.core.duty import StartResult, StopResult

@@ -1,15 +1,10 @@
 """What is asked of an engine: nothing that is not listed, and nothing slow to know what runs."""
 
-import sys
 from pathlib import Path
 
 import aiohttp
 import anyio
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.contract.engine_double import EngineDouble
 
 from evictd.core.duty import StartResult, StopResult

@@ -1,15 +1,10 @@
 """The Docker runtime under the suite of all runtimes, over an engine's double whose containers
 live; the same suite runs over a real engine in the lab."""
 
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.contract.engine_living import LivingEngine
 from tests.contract.runtime_contract import RuntimeContract
 

@@ -1,17 +1,12 @@
 """Which containers are evictd's own, by an address, and which ones a unit of systemd runs."""
 
 import socket
-import sys
 from pathlib import Path
 from typing import Any
 
 import anyio
 import msgspec
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.contract.engine_double import RUNNING, EngineDouble
 from tests.contract.systemd_double import SystemdDouble
 

@@ -1,14 +1,8 @@
 """Bringing containers back: whose successor is started, who has lost a network, what is kept."""
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.contract.engine_double import RUNNING, EngineDouble
 
 from evictd.core.duty import StartResult

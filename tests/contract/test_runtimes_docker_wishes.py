@@ -1,14 +1,9 @@
 """What owners write about their containers, in labels and in the configuration."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.contract.engine_double import EngineDouble
 
 from evictd.core.duty import StopResult

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import sys
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,10 +10,6 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.contract.engine_double import RUNNING, EngineDouble
 
 from evictd.runtimes import ChangeKind, Meter

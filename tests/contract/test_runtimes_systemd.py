@@ -1,15 +1,10 @@
 """systemd's units under the suite of all runtimes, with a `systemctl` of our own; and what is
 listed, spared and brought back of them."""
 
-import sys
 from pathlib import Path
 
 import anyio
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.contract.runtime_contract import RuntimeContract, listed
 from tests.contract.systemd_double import EVERYTHING, Services, SystemdDouble, chosen, runtime
 

@@ -1,14 +1,9 @@
 """systemd asked and told through `systemctl`: a real child process with recorded answers."""
 
-import sys
 from pathlib import Path
 
 import anyio
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.contract.systemd_double import SystemdDouble
 
 from evictd.core.duty import StartResult, StopOutcome, StopResult

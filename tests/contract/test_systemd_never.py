@@ -1,14 +1,9 @@
 """Units that are never stopped, whatever was listed, and those that belong to others."""
 
-import sys
 from pathlib import Path
 
 import anyio
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.contract.systemd_double import SystemdDouble, chosen, runtime
 
 from evictd.core.duty import StopResult

@@ -1,14 +1,9 @@
 """What goes with a unit: all that is in a slice, and whoever requires a unit; stopped and brought
 back as a whole."""
 
-import sys
 from pathlib import Path
 
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.contract.systemd_double import EVERYTHING, SystemdDouble, chosen, runtime
 
 from evictd.core.duty import StartOutcome, StartResult, StopOutcome, StopResult

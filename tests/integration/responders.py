@@ -5,14 +5,10 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
 
 from tests.integration.processes import PATIENCE_SECONDS, Site, until
 from tests.integration.stories.conftest import DEMO, Hand, pod, settings, uid

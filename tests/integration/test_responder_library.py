@@ -11,10 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.integration.processes import Site, until
 from tests.integration.responders import Play, playing
 from tests.integration.stories.conftest import DEMO, settings

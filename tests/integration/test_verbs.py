@@ -15,10 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.integration.kernel import PARENT, Kernel, kernel
 from tests.integration.processes import HOME, PATIENCE_SECONDS, Site, until
 from tests.integration.stories.conftest import DEMO, Hand, pod, settings, uid

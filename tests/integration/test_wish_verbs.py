@@ -5,17 +5,11 @@ from __future__ import annotations
 import json
 import re
 import signal
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.integration.processes import HOME, PATIENCE_SECONDS, Site, until
 from tests.integration.stories.conftest import DEMO, pod, settings, uid
 from tests.integration.test_verbs import DB, ROOT, Person

@@ -11,7 +11,6 @@ import fcntl
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,10 +20,6 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.lab.patience import PATIENCE
 
 ENGINE_SCRIPT = Path(__file__).parent / "engine" / "engine.sh"

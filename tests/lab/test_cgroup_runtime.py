@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -14,10 +13,6 @@ from typing import Any
 
 import anyio
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.contract.runtime_contract import RuntimeContract, listed, running
 
 from evictd.core.duty import StopResult

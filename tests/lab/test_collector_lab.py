@@ -14,10 +14,6 @@ from typing import Any
 
 import msgspec
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.lab.patience import PATIENCE
 
 from evictd.collector import Collector

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -12,10 +11,6 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.contract.runtime_contract import RuntimeContract, listed, running
 from tests.services.responder.machine import NODE, Machine, eviction
 

@@ -8,17 +8,12 @@ from __future__ import annotations
 import asyncio
 import io
 import os
-import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.lab.conftest import CGROUPS, ENGINE_SCRIPT, make_engine
 from tests.lab.node import Node
 

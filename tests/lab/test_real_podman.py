@@ -4,16 +4,11 @@ with root's engine and with one of a user who has no rights at all."""
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.contract.runtime_contract import RuntimeContract, listed, running
 from tests.lab.node import Node
 from tests.lab.podman.service import PodmanService, podman_service

@@ -3,15 +3,10 @@ right workload goes."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.lab.node import Node
 from tests.lab.workloads import APPETITES, MIB, Appetite, Workload, workloads
 

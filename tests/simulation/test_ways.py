@@ -1,18 +1,12 @@
 """The whole chain over workloads that are restarted, left to somebody else, or go together."""
 
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import anyio
 import msgspec
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.simulation.test_chain import NODE, Witness
 
 from evictd.core.rules import HOST, Candidates, Rules

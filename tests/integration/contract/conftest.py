@@ -3,7 +3,6 @@ somebody else's, started once for a module; each test plays a node of its own.""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,10 +12,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-
-if (root := str(Path(__file__).parents[3])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.integration.conftest import Mosquitto
 from tests.integration.processes import ROLES, Site, until
 from tests.integration.stories.conftest import MIB, pod, settings, uid

@@ -3,16 +3,10 @@ everybody lives. [contract 1, Rejection]"""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-if (root := str(Path(__file__).parents[3])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.integration.contract.conftest import MOVER, Outsider, pod, uid
 from tests.integration.processes import until
 

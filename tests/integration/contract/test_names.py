@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-
-if (root := str(Path(__file__).parents[3])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.integration.contract.conftest import Outsider, pod, uid
 from tests.integration.processes import Site
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-if (root := str(Path(__file__).parents[3])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.integration.kernel import PARENT, Kernel, kernel
 from tests.integration.processes import HOME, ROLES, Site, until
 from tests.integration.stories.conftest import LINE_MIB, settings, uid

@@ -4,17 +4,12 @@ only played by hand."""
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-if (root := str(Path(__file__).parents[3])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.integration.kernel import Kernel, kernel
 from tests.integration.processes import Site
 

@@ -3,15 +3,9 @@ condition."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-if (root := str(Path(__file__).parents[3])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.integration.processes import ROLES, Site, until
 from tests.integration.stories.conftest import DEMO, TRANSITION_SECONDS, Hand, pod, uid
 

@@ -6,13 +6,8 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
-
-if (root := str(Path(__file__).parents[3])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.integration.processes import ROLES, STOP_SECONDS, Site, until
 from tests.integration.stories.conftest import DEMO, Hand, pod
 

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-if (root := str(Path(__file__).parents[3])) not in sys.path:
-    sys.path.insert(0, root)
 
 from tests.integration.kernel import PARENT, Kernel
 from tests.integration.processes import HOME, Site, until

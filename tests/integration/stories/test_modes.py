@@ -3,16 +3,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-if (root := str(Path(__file__).parents[3])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.integration.kernel import PARENT, Kernel
 from tests.integration.processes import HOME, ROLES, Site, until
 from tests.integration.stories.conftest import uid

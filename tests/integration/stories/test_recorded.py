@@ -5,13 +5,8 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-
-if (root := str(Path(__file__).parents[3])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.integration.processes import PATIENCE_SECONDS, ROLES, Site, until
 from tests.integration.stories.conftest import DEMO, TRANSITION_SECONDS, Hand, pod
 

@@ -1,16 +1,9 @@
-"""Makes the bench beside these tests importable, and gives one to each test."""
+"""A bench for each test."""
 
-import sys
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
-
-ROOT = str(Path(__file__).parents[3])
-if ROOT not in sys.path:
-    sys.path.insert(0, ROOT)
-
-from tests.services.controller.bench import Bench  # noqa: E402 - importable since the line above
+from tests.services.controller.bench import Bench
 
 
 @pytest.fixture

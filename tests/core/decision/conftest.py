@@ -1,8 +1,0 @@
-"""Makes the shared stage of these tests importable."""
-
-import sys
-from pathlib import Path
-
-ROOT = Path(__file__).parents[3]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
