@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from msgspec import structs
 
@@ -17,20 +18,15 @@ from tests.contract.store_double import Store
 
 from evictd.core.errors import PeerError
 from evictd.runtimes.docker import Engine
+from evictd.runtimes.docker.image_memory import ImageMemory
 from evictd.runtimes.docker.image_uses import IMAGES_MAX, ImageUses
+from evictd.runtimes.docker.image_watch import ImageWatch
 from evictd.runtimes.docker.unused_images import UnusedImages
 from evictd.runtimes.reclaims import Kept
 from evictd.runtimes.reclaims import UnusedImages as Settings
+from evictd.shell.blocking import in_thread
 
 WEEK_SECONDS = 7 * 24 * 3600.0
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    store = Store(tmp_path / "docker.sock")
-    await store.open()
-    yield store
-    await store.close()
 
 
 class Shelf:
@@ -40,9 +36,10 @@ class Shelf:
         self.seconds = 0.0
         self.engine = Engine(store.address)
         chosen = Settings(unused_seconds=WEEK_SECONDS, minimum_age_seconds=0)
-        self.step = UnusedImages(
-            self.engine, structs.replace(chosen, **settings), ImageUses(lambda: self.seconds)
-        )
+        nothing_kept = ImageMemory(None, Path("/proc"), in_thread)
+        uses = ImageUses(lambda: self.seconds)
+        self.watch = ImageWatch(self.engine, uses, nothing_kept, in_thread)
+        self.step = UnusedImages(self.engine, structs.replace(chosen, **settings), self.watch)
 
     async def offered(self) -> list[str]:
         return [piece.name for piece in await self.step.offered(None)]
@@ -74,14 +71,13 @@ async def test_a_container_that_came_and_went_is_a_use(store: Store, shelf: Shel
     store.container("1", "web", kept)
     await shelf.offered()
     shelf.seconds = 1000
-    store.events = [
-        {"Action": "start", "Actor": {"ID": "2", "Attributes": {"image": "short:1"}}, "timeNano": 7}
-    ]
+    store.say("die", "2", "short:1", 7)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(shelf.step.attend)
+        tasks.start_soon(shelf.watch.attend)
         with anyio.fail_after(5):
             await store.heard.wait()
-            await anyio.sleep(0.1)
+            while shelf.watch.uses.unused_seconds("sha256:short"):
+                await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()
     store.listing.clear()
     shelf.seconds = WEEK_SECONDS

@@ -6,11 +6,13 @@ from pathlib import Path
 from socket import gethostname
 from urllib.parse import urlsplit
 
+from evictd.cli.broker import state_folder_of
 from evictd.cli.machine import engine_address
 from evictd.runtimes import Runtime
 from evictd.runtimes.cgroup import CgroupRuntime
 from evictd.runtimes.cgroup.runtime import Places as CgroupPlaces
 from evictd.runtimes.docker import DockerRuntime, Engine
+from evictd.runtimes.docker.image_memory import FILE_NAME as IMAGE_MEMORY
 from evictd.runtimes.docker.runtime import Places as DockerPlaces
 from evictd.runtimes.reclaims import reclaims_of
 from evictd.runtimes.systemd import Manager, Selection, Systemctl, SystemdRuntime
@@ -37,6 +39,7 @@ def runtimes(configuration: Configuration) -> Iterator[Runtime]:
             places=places,
             settings_for=settings_for,
             reclaims=reclaims_of(configuration),
+            image_memory=state_folder_of(configuration) / IMAGE_MEMORY,
         )
     if (parent := sources.runtimes.cgroup.parent) is not None:
         yield CgroupRuntime(

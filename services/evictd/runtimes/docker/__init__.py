@@ -12,7 +12,9 @@
 - `engine`: the engine's socket, every call bounded
 - `starting`: bringing one back
 - `reclaiming`: giving space back, by the steps `pruning`, `unused_images`, `dead_containers` and
-  `long_logs`, each a `sweep`; `image_uses` remembers what was used when
+  `long_logs`, each a `sweep`
+- `images`: how they are called; `image_uses`: what was used when; `image_watch`: noticing it, with
+  `container_folder` as a witness; `image_memory`: the file of it
 - `runtime`: the `Runtime`
 - `rights`: what an engine, or the proxy before it, lets us ask
 

@@ -211,6 +211,7 @@ class ImageMetadata(Struct, frozen=True, kw_only=True, rename="pascal"):
 class Image(Struct, frozen=True, kw_only=True, rename="pascal"):
     """GET /images/{id}/json."""
 
+    id: str = ""
     config: ImageSettings | None = None
     metadata: ImageMetadata | None = None
 

@@ -17,7 +17,9 @@ from evictd.core.orders import (
 )
 from evictd.runtimes.docker.dead_containers import DeadContainers, Refusal
 from evictd.runtimes.docker.engine import Engine
+from evictd.runtimes.docker.image_memory import ImageMemory
 from evictd.runtimes.docker.image_uses import ImageUses
+from evictd.runtimes.docker.image_watch import ImageWatch
 from evictd.runtimes.docker.long_logs import LongLogs
 from evictd.runtimes.docker.pruning import BuildCache, DanglingImages
 from evictd.runtimes.docker.sweep import Piece, Sweep
@@ -32,20 +34,25 @@ NAMES_MAX = 20
 
 
 class Reclaiming:
-    """The steps that one engine can take, and may."""
+    """The steps that one engine can take, and may; `memory`: of the uses of images."""
 
     def __init__(
-        self, engine: Engine, reclaims: Reclaims, refusal: Refusal, run_blocking: RunBlocking
+        self,
+        engine: Engine,
+        reclaims: Reclaims,
+        refusal: Refusal,
+        memory: ImageMemory,
+        run_blocking: RunBlocking,
     ) -> None:
         self._prunes: Mapping[str, Sweep] = {
             DANGLING_IMAGES: DanglingImages(engine),
             BUILD_CACHE: BuildCache(engine),
         }
-        self._images: UnusedImages | None = None
+        self._watch: ImageWatch | None = None
         chosen: dict[str, Sweep] = {}
         if (images := reclaims.unused_images) is not None:
-            self._images = UnusedImages(engine, images, ImageUses())
-            chosen[UNUSED_IMAGES] = self._images
+            self._watch = ImageWatch(engine, ImageUses(), memory, run_blocking)
+            chosen[UNUSED_IMAGES] = UnusedImages(engine, images, self._watch)
         if (dead := reclaims.dead_containers) is not None:
             chosen[DEAD_CONTAINERS] = DeadContainers(engine, dead, refusal)
         if (logs := reclaims.long_logs) is not None:
@@ -59,8 +66,8 @@ class Reclaiming:
 
     async def attend(self) -> None:
         """Keep up what the steps have to know beforehand; at once over where that is nothing."""
-        if self._images is not None:
-            await self._images.attend()
+        if self._watch is not None:
+            await self._watch.attend()
 
     async def rehearse(self, step: str, stopped: Collection[str] | None) -> StepOutcome:
         """What one step would take. A failure is in the outcome and never raised."""

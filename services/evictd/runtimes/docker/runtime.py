@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import anyio
 
@@ -9,6 +10,7 @@ from evictd.core.duty.outcomes import StartOutcome, StopOutcome, StopResult
 from evictd.core.errors import PeerError
 from evictd.runtimes.docker import pods
 from evictd.runtimes.docker.engine import Engine
+from evictd.runtimes.docker.image_memory import ImageMemory
 from evictd.runtimes.docker.inspection import Inspected
 from evictd.runtimes.docker.known import Known, Own
 from evictd.runtimes.docker.naming import Name
@@ -45,7 +47,7 @@ class DockerRuntime:
     `own_names` are evictd's own parts by container name, `namespace/name` or Compose service: the
     broker and whatever else must not be stopped. The host in the engine's address is one of them;
     who answers there and at the URL of the `broker` is found too. `systemd`: for containers that it
-    runs; without it they are left alone.
+    runs; without it they are left alone. `image_memory`: the file in which uses of images are kept.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class DockerRuntime:
         places: Places | None = None,
         settings_for: SettingsFor = nothing_configured,
         reclaims: Reclaims | None = None,
+        image_memory: Path | None = None,
         run_blocking: RunBlocking = in_thread,
     ) -> None:
         places = places or Places()
@@ -75,7 +78,11 @@ class DockerRuntime:
         )
         self._starting = Starting(engine, self._known, self._refusal)
         self._reclaiming = Reclaiming(
-            engine, reclaims or Reclaims(), self._untouchable, run_blocking
+            engine,
+            reclaims or Reclaims(),
+            self._untouchable,
+            ImageMemory(image_memory, places.proc, run_blocking),
+            run_blocking,
         )
         self._settings_for = settings_for
         self._statistics = Statistics(engine=engine)

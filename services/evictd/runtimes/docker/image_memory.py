@@ -1,0 +1,149 @@
+"""What is known of the uses of images, in a file that outlives us.
+
+Ages are kept, not moments, and what has passed since is counted on the kernel's own clock: the rest
+of the same boot, or the time since the machine was started. So neither a wrong clock nor a machine
+that was off makes an image older. A file that is damaged, too long or of another version is as good
+as none. It knows no engine.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from zlib import crc32
+
+import anyio
+import msgspec
+import structlog
+from msgspec import Raw, Struct
+
+from evictd.runtimes import hierarchies
+from evictd.runtimes.docker.container_folder import FolderMark
+from evictd.runtimes.docker.image_uses import boot_seconds
+from evictd.shell.blocking import RunBlocking
+
+FILE_NAME = "image-uses"
+"""In the state folder."""
+FORMAT = 1
+"""Of the content."""
+FILE_BYTES_MAX = 4 << 20
+"""The most images that are remembered have one megabyte."""
+FILE_SECONDS = 0.5
+"""For a small file; a disk that hangs must not hold up an end."""
+BOOT_ID = "sys/kernel/random/boot_id"
+
+log = structlog.get_logger(__name__)
+
+
+class LastEvent(Struct, frozen=True, kw_only=True):
+    """The event of the engine up to which everything was heard."""
+
+    time_nano: int
+    action: str
+    container_id: str
+
+
+class Remembered(Struct, frozen=True, kw_only=True):
+    """Seconds for which each image had not been used, and how far that was known.
+
+    `last_event`, and the `folder` of the engine's containers as it was then, tell whether anything
+    can have been missed since.
+    """
+
+    unused_seconds: dict[str, float]
+    last_event: LastEvent | None = None
+    folder: FolderMark | None = None
+
+
+class _Content(Struct, frozen=True, kw_only=True):
+    boot_id: str
+    boot_seconds: float
+    remembered: Remembered
+
+
+class _File(Struct, frozen=True, kw_only=True):
+    """`check` of the content's bytes: one wrong digit would make an image old."""
+
+    format: int
+    check: int
+    content: Raw
+
+
+class ImageMemory:
+    """One file. `seconds`: since the machine was started. None for a path: nothing is kept."""
+
+    def __init__(
+        self,
+        path: Path | None,
+        proc: Path,
+        run_blocking: RunBlocking,
+        seconds: Callable[[], float] = boot_seconds,
+    ) -> None:
+        self._path = path
+        self._proc = proc
+        self._run_blocking = run_blocking
+        self._seconds = seconds
+        self._problem = ""
+
+    async def recalled(self) -> Remembered | None:
+        """With what has passed since added to each age; None where there is nothing to trust."""
+        with anyio.move_on_after(FILE_SECONDS):
+            return await self._run_blocking(self._read)
+        return None
+
+    async def keep(self, remembered: Remembered) -> None:
+        """Whole or not at all. A disk that takes nothing leaves what was there; told once."""
+        problem = "it was not written in time"
+        with anyio.move_on_after(FILE_SECONDS):
+            problem = await self._run_blocking(lambda: self._write(remembered))
+        if problem and problem != self._problem:
+            log.warning("uses of images are not kept", path=str(self._path), problem=problem)
+        self._problem = problem
+
+    def _read(self) -> Remembered | None:
+        """Blocks."""
+        if self._path is None:
+            return None
+        try:
+            with self._path.open("rb") as file:
+                found = msgspec.json.decode(file.read(FILE_BYTES_MAX), type=_File)
+            if found.format != FORMAT or crc32(found.content) != found.check:
+                return None
+            return self._aged(msgspec.json.decode(found.content, type=_Content))
+        except (OSError, ValueError):  # msgspec's errors are such too
+            return None
+
+    def _aged(self, content: _Content) -> Remembered:
+        passed = self._passed_seconds(content)
+        ages = content.remembered.unused_seconds
+        older = {image_id: age + passed for image_id, age in ages.items()}
+        return msgspec.structs.replace(content.remembered, unused_seconds=older)
+
+    def _passed_seconds(self, content: _Content) -> float:
+        """So long at least it is since; nothing where boots cannot be told apart."""
+        boot_id = self._boot_id()
+        if not boot_id or not content.boot_id:
+            return 0.0
+        since = content.boot_seconds if content.boot_id == boot_id else 0.0
+        return max(0.0, self._seconds() - since)
+
+    def _write(self, remembered: Remembered) -> str:
+        """Blocks. What is wrong, empty where nothing is."""
+        if self._path is None:
+            return ""
+        content = msgspec.json.encode(
+            _Content(boot_id=self._boot_id(), boot_seconds=self._seconds(), remembered=remembered)
+        )
+        file = _File(format=FORMAT, check=crc32(content), content=Raw(content))
+        draft = self._path.with_name(f"{self._path.name}.new")
+        try:
+            draft.unlink(missing_ok=True)
+            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+            with os.fdopen(os.open(draft, flags, 0o600), "wb") as opened:
+                opened.write(msgspec.json.encode(file))
+            draft.replace(self._path)
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""
+
+    def _boot_id(self) -> str:
+        return (hierarchies.text(self._proc / BOOT_ID) or "").strip()
