@@ -7,11 +7,10 @@ lost journal mints no second uid. Nothing waits that comes live. [design, law 5]
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from msgspec import structs
-
 from evictd.controller.desk import Desk, Entry
 from evictd.controller.keys import key_of
 from evictd.core.admission.objects import eviction_problems
+from evictd.core.effects import unstamped
 from evictd.core.protocol.inputs import Recalled, Requested
 from evictd.core.protocol.policy import EVICTD
 from evictd.shell.bus import Delivery
@@ -53,8 +52,7 @@ class FirstList:
         if isinstance(opened.message, Eviction):
             self._recall_eviction(opened.place.node, opened.message)
         elif isinstance(opened.message, RequestStatus):
-            status = structs.replace(opened.message, epoch=0, rev=0)
-            self._statuses[topic.removesuffix("/status")] = status
+            self._statuses[topic.removesuffix("/status")] = unstamped(opened.message)
 
     def close(self) -> list[Delivery]:
         """Nothing waits any more; what has waited, requests first."""
@@ -92,8 +90,7 @@ class FirstList:
             return  # not a word of ours
         key = str(key_of(node, metadata.namespace, pod))
         self._keys[node, metadata.namespace, metadata.name] = key
-        plain = structs.replace(eviction, epoch=0, rev=0)
-        self._evictions.setdefault(key, []).append(plain)
+        self._evictions.setdefault(key, []).append(unstamped(eviction))
 
 
 def _is_report(delivery: Delivery) -> bool:

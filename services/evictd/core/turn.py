@@ -12,7 +12,7 @@ from msgspec import structs
 
 from evictd.core.admission.entries import MESSAGE_LENGTH_MAX
 from evictd.core.duty.state import Assigned
-from evictd.core.effects import Publish, Retract, Tick, WakeAt
+from evictd.core.effects import Publish, Retract, Tick, WakeAt, unstamped
 from evictd.core.moments import Now, whole_second
 from evictd.core.protocol.chain import entry_of
 from evictd.core.protocol.naming import report_topic
@@ -110,7 +110,7 @@ def _recalled(turn: Turn, report: Report) -> Turn:
     """Only what comes before anything was done here tells something new."""
     if turn.phase is not Phase.IDLE or turn.report is not None:
         return turn
-    return _reviewed(structs.replace(turn, report=structs.replace(report, epoch=0, rev=0)))
+    return _reviewed(structs.replace(turn, report=unstamped(report)))
 
 
 def _reviewed(turn: Turn) -> Turn:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from evictd.core.effects import BusEffect, Emit, Owned, Publish, Retract, WakeAt
+from evictd.core.effects import BusEffect, Emit, Owned, Publish, Retract, WakeAt, unstamped
 from evictd.core.wording import on_one_line
 from evictd.shell.bus import Bus, Listener
 from evictd.shell.epoch import Epoch
@@ -52,7 +52,7 @@ class Publisher:
     def publish(self, topic: str, message: Owned) -> None:
         """Publish state, unless it is what is there already."""
         held = self.published.get(topic)
-        if held is not None and _unstamped(held) == _unstamped(message):
+        if held is not None and unstamped(held) == unstamped(message):
             return
         stamped = self._stamped(message)
         self.published[topic] = stamped
@@ -91,9 +91,3 @@ class Publisher:
 
     def _send(self, topic: str, payload: bytes, *, retain: bool) -> None:
         self._bus.publish(topic, payload, retain=retain, publisher=self._listener)
-
-
-def _unstamped(message: Owned) -> Owned:
-    if "rev" not in type(message).__struct_fields__:
-        return message
-    return msgspec.structs.replace(message, epoch=0, rev=0)

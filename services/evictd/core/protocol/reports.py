@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from msgspec import structs
 
+from evictd.core.effects import unstamped
 from evictd.core.moments import Now, whole_second
 from evictd.core.protocol.case import Case, Run, stamp, with_eviction
 from evictd.core.protocol.chain import active, active_entry, entry_of
@@ -53,7 +54,7 @@ def take(policy: Policy, case: Case, given: Reported, now: Now) -> Case:
     if ahead(given.report, now) or entry is None or entry.start_time is None:
         return case
     run = case.run if case.run.eviction_uid == eviction.metadata.uid else Run()
-    report = structs.replace(given.report, epoch=0, rev=0)
+    report = unstamped(given.report)
     if run.reports.get(entry.name) == report:
         return case
     run = structs.replace(
