@@ -20,7 +20,8 @@ from evictd.shell.clock import LoopClock
 from evictd.shell.epoch import Epoch
 from evictd.shell.inbox import Inbox
 from evictd.shell.journal import MemoryJournal
-from evictd.shell.supervise import NODES_MAX, Outside
+from evictd.shell.serving import NODES_MAX
+from evictd.shell.supervise import Outside
 from evictd_schemas import Event, Pressure, topics
 
 pytestmark = pytest.mark.looptime
@@ -310,7 +311,7 @@ async def test_at_most_a_hundred_nodes_are_served(bench: Bench) -> None:
             bench.observe(GI / 2, 1, node=f"node-{number}")
         await settle()
         assert len(evaluator.watches) == NODES_MAX - 1
-        assert evaluator.refused == 6
+        assert evaluator.served.refused == 6
         bench.observe(GI / 2, 1)
         await settle()
         assert "edge" in evaluator.watches

@@ -21,7 +21,8 @@ from evictd.shell.clock import LoopClock
 from evictd.shell.epoch import Epoch
 from evictd.shell.inbox import Inbox
 from evictd.shell.journal import MemoryJournal
-from evictd.shell.supervise import NODES_MAX, Outside
+from evictd.shell.serving import NODES_MAX
+from evictd.shell.supervise import Outside
 from evictd_schemas import (
     Condition,
     Decision,
@@ -324,7 +325,7 @@ async def test_nodes_beyond_the_bound_are_refused_and_counted() -> None:
             node = f"demo-{number}"
             say(router, topics.OBSERVATION.at(node), observation(1, node=node))
         await settle()
-        assert worker.refused == 3
+        assert worker.served.refused == 3
 
 
 @pytest.mark.parametrize(

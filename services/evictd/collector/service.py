@@ -24,7 +24,7 @@ from evictd.core.errors import EvictdError
 from evictd.core.orders import OrderState
 from evictd.core.problems import Problem
 from evictd.runtimes import Change, Runtime
-from evictd.shell.bus import Delivery, Listing
+from evictd.shell.bus import Delivery, Listing, attached
 from evictd.shell.publisher import Publisher
 from evictd.shell.reception import Reception
 from evictd.shell.supervise import Outside
@@ -127,19 +127,21 @@ class Collector:
         now = outside.clock.now()
         self._sequence = max(self._sequence, int(now.utc.timestamp() * 1000))
         self._boot_id = await outside.run_blocking(self._read_boot_id)
-        outside.bus.attach(self)
         try:
-            async with anyio.create_task_group() as tasks:
-                for runtime in self._runtimes:
-                    tasks.start_soon(self._heed, runtime)
-                tasks.start_soon(self._glance)
-                self._look_again("start")
-                async for _ in outside.inbox:
-                    await self._turn(tasks)
-                tasks.cancel_scope.cancel()
+            with attached(outside.bus, self):
+                await self._look_on()
         finally:
-            outside.bus.detach(self)
             self._stalls.disarm()
+
+    async def _look_on(self) -> None:
+        async with anyio.create_task_group() as tasks:
+            for runtime in self._runtimes:
+                tasks.start_soon(self._heed, runtime)
+            tasks.start_soon(self._glance)
+            self._look_again("start")
+            async for _ in self._outside.inbox:
+                await self._turn(tasks)
+            tasks.cancel_scope.cancel()
 
     def figures(self) -> dict[str, float]:
         """How the sources are, how much was seen and what was left out."""

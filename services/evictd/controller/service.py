@@ -17,6 +17,7 @@ from evictd.controller.order import Order
 from evictd.controller.queue import Queue
 from evictd.core.effects import ControllerEffect, Keep, Retract, Tick
 from evictd.core.moments import Now
+from evictd.core.observations import SILENT_SECONDS
 from evictd.core.problems import Problem
 from evictd.core.protocol.advance import advance
 from evictd.core.protocol.announcement import status_topic
@@ -25,15 +26,14 @@ from evictd.core.protocol.inputs import ControllerRules, Given
 from evictd.core.protocol.naming import eviction_topic
 from evictd.core.protocol.patience import LIST_SECONDS
 from evictd.core.protocol.reports import Standing
-from evictd.shell.bus import Delivery, Listing
+from evictd.shell.bus import Delivery, Listing, attached
 from evictd.shell.publisher import Publisher
 from evictd.shell.reception import Opened, Reception
-from evictd.shell.supervise import NODES_MAX, Outside, drive
+from evictd.shell.serving import Served
+from evictd.shell.supervise import Outside, drive
 from evictd_schemas import topics
 from evictd_schemas.topics import Place, Role
 
-SILENT_SECONDS = 86_400.0
-"""A foreign node without an observation for so long is forgotten. [contract 2]"""
 SILENCE_CHECK_SECONDS = 3_600.0
 """How often that is looked at."""
 LIST_WAIT_SECONDS = 2.0
@@ -52,8 +52,6 @@ class Controller:
         self.reception = Reception(Role.CONTROLLER, self.publisher, outside.clock, self._problems)
         self.cases: dict[str, Case] = {}
         """State of each target, for whoever shows it."""
-        self.refused = 0
-        """Messages of nodes beyond `NODES_MAX`."""
         self.ignored = 0
         """Reports that came when it was not, or no longer, their responder's turn."""
         self.order = Order()
@@ -61,6 +59,7 @@ class Controller:
         self._queue = Queue(outside.inbox)
         self._nodes: dict[str, float] = {}
         """When each node was last observed, or first heard of; boot time."""
+        self.served = Served(outside.node, outside.rules, self._nodes)
         self._list = FirstList()
         self._silence_from: float | None = None
 
@@ -85,20 +84,17 @@ class Controller:
         """Serve until the inbox is closed or the task is cancelled."""
         await self._restore()
         async with anyio.create_task_group() as tasks:
-            self._outside.bus.attach(self)
-            tasks.start_soon(self._list_in_time)
-            tasks.start_soon(self._forget_silent)
-            try:
+            with attached(self._outside.bus, self):
+                tasks.start_soon(self._list_in_time)
+                tasks.start_soon(self._forget_silent)
                 await drive(self._step, Case(), self._outside, self._perform, self.cases)
-            finally:
-                self._outside.bus.detach(self)
-                tasks.cancel_scope.cancel()
+            tasks.cancel_scope.cancel()
 
     def figures(self) -> Mapping[str, float]:
         """For the status of the process."""
         return {
             "nodes": len(self._nodes),
-            "refused": self.refused,
+            "refused": self.served.refused,
             "rejected": self.reception.rejected,
             "ignored": self.ignored,
         }
@@ -237,11 +233,7 @@ class Controller:
         return self._desk.problems(rules, place, message, self._outside.clock.now())
 
     def _serves(self, node: str) -> bool:
-        """Whether the node is ours to serve, and room for it."""
-        if self._outside.rules(node) is None:
-            return False
-        if node not in self._nodes and len(self._nodes) >= NODES_MAX:
-            self.refused += 1
+        if not self.served.takes(node):
             return False
         self._nodes.setdefault(node, self._outside.clock.now().boot_seconds)
         return True

@@ -34,6 +34,8 @@ PRIORITY_MAX = 2**31 - 1
 """Priorities are 32-bit integers in Kubernetes."""
 GAP_SECONDS_MIN = 15.0
 """A shorter step between two observations is never a gap. [contract 3, Observation: gap]"""
+SILENT_SECONDS = 86_400.0
+"""A foreign node without an observation for so long is forgotten. [contract 2]"""
 GAP_INTERVALS = 3
 """A step of more intervals is a gap; without an observation for so many, the last is stale."""
 

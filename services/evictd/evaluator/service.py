@@ -21,10 +21,11 @@ from evictd.core.evaluation import (
 from evictd.core.moments import Now
 from evictd.core.observations import merge, problems
 from evictd.core.problems import Problem
-from evictd.shell.bus import Delivery, Listing
+from evictd.shell.bus import Delivery, Listing, attached
 from evictd.shell.publisher import Publisher
 from evictd.shell.reception import Opened, Reception
-from evictd.shell.supervise import NODES_MAX, Outside, drive
+from evictd.shell.serving import Served
+from evictd.shell.supervise import Outside, drive
 from evictd_schemas import Observation, Pressure, topics
 from evictd_schemas.topics import Place, Role
 
@@ -38,9 +39,8 @@ class Evaluator:
         self.reception = Reception(Role.EVALUATOR, self.publisher, outside.clock, self._admit)
         self.watches: dict[str, Watch] = {}
         """State of each node, for whoever shows it."""
-        self.refused = 0
-        """Messages of nodes beyond `NODES_MAX`."""
         self._nodes: set[str] = {outside.node}
+        self.served = Served(outside.node, outside.rules, self._nodes)
         self._held: dict[str, Observation] = {}
 
     @property
@@ -55,17 +55,14 @@ class Evaluator:
 
     async def run(self) -> None:
         """Serve until the inbox is closed or the task is cancelled."""
-        self._outside.bus.attach(self)
-        try:
+        with attached(self._outside.bus, self):
             await drive(self._step, Watch(), self._outside, self.publisher.perform, self.watches)
-        finally:
-            self._outside.bus.detach(self)
 
     def figures(self) -> Mapping[str, float]:
         """For the status of the process."""
         return {
             "nodes": len(self.watches),
-            "refused": self.refused,
+            "refused": self.served.refused,
             "rejected": self.reception.rejected,
         }
 
@@ -112,16 +109,13 @@ class Evaluator:
         return problems(place.node, message, self._held.get(place.node))
 
     def _serves(self, node: str) -> bool:
-        """Whether the node is ours to judge, and room for it."""
-        if self._outside.rules(node) is None:
-            if node in self._nodes:
-                self._outside.inbox.feed(node, Tick())
-            return False
-        if node not in self._nodes and len(self._nodes) >= NODES_MAX:
-            self.refused += 1
-            return False
-        self._nodes.add(node)
-        return True
+        """Whether the node is ours to judge; one that no longer is, is let go of."""
+        if self.served.takes(node):
+            self._nodes.add(node)
+            return True
+        if node in self._nodes:
+            self._outside.inbox.feed(node, Tick())
+        return False
 
     def _forget(self, node: str) -> None:
         self._held.pop(node, None)

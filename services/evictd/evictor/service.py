@@ -7,29 +7,21 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from evictd.core.admission.names import participant
-from evictd.core.decision import (
-    Answered,
-    Fallen,
-    Given,
-    Gone,
-    Ordered,
-    Plan,
-    Seen,
-    Wished,
-    decide,
-)
+from evictd.core.decision import Given, Gone, Plan, decide
 from evictd.core.decision.admission import rule_breaks
 from evictd.core.effects import Asked, BusEffect, Tick
 from evictd.core.moments import Now
 from evictd.core.observations import problems
 from evictd.core.problems import Problem
 from evictd.core.protocol.vocabulary import PRESSURE_REQUESTERS
+from evictd.evictor.inputs import answers_us, given_of
 from evictd.evictor.pairing import Pairing
 from evictd.evictor.recovery import Recovery
-from evictd.shell.bus import Delivery, Listing
+from evictd.shell.bus import Delivery, Listing, attached
 from evictd.shell.publisher import Publisher
 from evictd.shell.reception import Opened, Reception
-from evictd.shell.supervise import NODES_MAX, Outside, drive
+from evictd.shell.serving import Served
+from evictd.shell.supervise import Outside, drive
 from evictd_schemas import topics
 from evictd_schemas.topics import Place, Role, Topic
 
@@ -48,19 +40,18 @@ class Evictor:
         self.reception = Reception(Role.EVICTOR, self.publisher, outside.clock, self._admit)
         self.plans: dict[str, Plan] = {}
         """State of each node, for whoever shows it."""
-        self.refused = 0
-        """Messages of nodes beyond `NODES_MAX`."""
         self._pairings: dict[str, Pairing] = {}
+        self.served = Served(outside.node, outside.rules, self._pairings)
         self._recoveries: dict[str, Recovery] = {}
         self._lists = 0
         self._takers: Mapping[Topic[Any], Taker] = {
             topics.OBSERVATION: self._observe,
             topics.PRESSURE: self._press,
-            topics.EVICTION: self._see,
-            topics.REQUEST_STATUS: self._answer,
-            topics.ORDER_STATUS: self._order,
-            topics.STOPPED: self._fall,
-            topics.WISH: self._wish,
+            topics.EVICTION: self._hear,
+            topics.REQUEST_STATUS: self._hear,
+            topics.ORDER_STATUS: self._hear,
+            topics.STOPPED: self._hear,
+            topics.WISH: self._hear,
             topics.DECISION: self._recover_decision,
             topics.REQUEST: self._recover_request,
         }
@@ -88,24 +79,21 @@ class Evictor:
 
     async def run(self) -> None:
         """Serve until the inbox is closed or the task is cancelled."""
-        self._outside.bus.attach(self)
-        try:
+        with attached(self._outside.bus, self):
             await drive(self._step, Plan(), self._outside, self.publisher.perform, self.plans)
-        finally:
-            self._outside.bus.detach(self)
 
     def figures(self) -> Mapping[str, float]:
         """For the status of the process."""
         return {
             "nodes": len(self._pairings),
-            "refused": self.refused,
+            "refused": self.served.refused,
             "rejected": self.reception.rejected,
         }
 
     def deliver(self, delivery: Delivery) -> None:
         """Open a message and put it into the inbox of its node."""
         place = topics.place(delivery.topic)
-        if place is None or not self._serves(place.node):
+        if place is None or not self.served.takes(place.node):
             return
         taker = self._takers.get(place.kind)
         opened = None if taker is None else self.reception.open(delivery)
@@ -142,33 +130,15 @@ class Evictor:
         if ready is not None:
             self._feed(node, ready)
 
-    def _see(self, topic: str, opened: Opened) -> None:
-        names = opened.place.names
-        given = Seen(namespace=names["namespace"], name=names["name"], eviction=opened.message)
-        self._feed(opened.place.node, given, topic)
-
-    def _answer(self, topic: str, opened: Opened) -> None:
-        request_topic = topics.REQUEST.at(opened.place.node, **opened.place.names)
-        given = Answered(topic=request_topic, status=opened.message)
-        self._behind_recovery(topic, opened, given)
-
-    def _order(self, topic: str, opened: Opened) -> None:
-        given = Ordered(name=opened.place.names["name"], status=opened.message)
-        self._behind_recovery(topic, opened, given)
-
-    def _behind_recovery(self, topic: str, opened: Opened, given: Given) -> None:
-        if opened.listed:
+    def _hear(self, topic: str, opened: Opened) -> None:
+        """What others say; what answers us waits behind our own words of an earlier life."""
+        given = given_of(topic, opened.place, opened.message)
+        if given is None:
+            return
+        if opened.listed and answers_us(given):
             self._recovery(opened.place.node).status(topic, given)
         else:
             self._feed(opened.place.node, given, topic)
-
-    def _fall(self, topic: str, opened: Opened) -> None:
-        names = opened.place.names
-        given = Fallen(namespace=names["namespace"], name=names["name"], stopped=opened.message)
-        self._feed(opened.place.node, given, topic)
-
-    def _wish(self, topic: str, opened: Opened) -> None:
-        self._feed(opened.place.node, Wished(topic=topic, wish=opened.message), topic)
 
     def _recover_decision(self, topic: str, opened: Opened) -> None:
         """Only what was there before this life; the link sees to others who write on our topics."""
@@ -199,17 +169,6 @@ class Evictor:
         if place.kind is topics.WISH:
             return (*participant("topic", place.participant, outsider=False), *broken)
         return broken
-
-    def _serves(self, node: str) -> bool:
-        """Whether the node is ours to decide for, and room for it."""
-        if self._outside.rules(node) is None:
-            return False
-        if node == self._outside.node or node in self._pairings:
-            return True
-        if len(self._pairings) < NODES_MAX:
-            return True
-        self.refused += 1
-        return False
 
     def _step(self, node: str, plan: Plan, given: Given | Tick, now: Now) -> tuple[Plan, Asked]:
         rules = self._outside.rules(node)

@@ -4,7 +4,7 @@ A foreign node with a live worker of its own is left to it, and so is one on whi
 greater pair than ours.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from evictd.core.rules import Rules
 from evictd.shell.bus import Delivery, Listing
@@ -12,8 +12,36 @@ from evictd.shell.bus.presence import LIVE, read_status
 from evictd_schemas import topics
 from evictd_schemas.topics import ALL, WORKER, Role
 
-NODES_MAX = 10_000
+NODES_MAX = 100
+"""Nodes that one worker serves; further ones are refused and counted. [contract 2]"""
+REMEMBERED_MAX = 10_000
 """Foreign nodes whose workers are remembered; the rest counts as having none."""
+
+
+class Served:
+    """The nodes that one worker serves: those with rules, as long as there is room.
+
+    `held`: the nodes of which the worker keeps something now. For the home node there is room
+    always.
+    """
+
+    def __init__(
+        self, home: str, rules: Callable[[str], Rules | None], held: Collection[str]
+    ) -> None:
+        self._home = home
+        self._rules = rules
+        self._held = held
+        self.refused = 0
+        """Messages of nodes beyond `NODES_MAX`."""
+
+    def takes(self, node: str) -> bool:
+        """Whether a message of this node is taken."""
+        if self._rules(node) is None:
+            return False
+        if node == self._home or node in self._held or len(self._held) < NODES_MAX:
+            return True
+        self.refused += 1
+        return False
 
 
 class Serving:
@@ -36,7 +64,7 @@ class Serving:
         status = read_status(delivery.payload)
         worker = place.names["worker"]
         if status is not None and status.status in LIVE:
-            if place.node in self._live or len(self._live) < NODES_MAX:
+            if place.node in self._live or len(self._live) < REMEMBERED_MAX:
                 self._live.setdefault(place.node, set()).add(worker)
         elif (workers := self._live.get(place.node)) is not None:
             workers.discard(worker)

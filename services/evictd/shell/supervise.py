@@ -14,9 +14,6 @@ from evictd.shell.epoch import Epoch
 from evictd.shell.inbox import Inbox
 from evictd.shell.journal import Journal, Row
 
-NODES_MAX = 100
-"""Nodes served by one process; further ones are refused and counted. [contract 2]"""
-
 S = TypeVar("S")
 G = TypeVar("G")
 E = TypeVar("E")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import anyio
 import msgspec
 
-from evictd.shell.bus import Bus, Delivery, Listing
+from evictd.shell.bus import Bus, Delivery, Listing, attached
 from evictd.shell.clock import Clock
 from evictd.simulation.machine import SimulatedMachine
 from evictd_schemas import Pressure, topics
@@ -51,13 +51,10 @@ class SimulatedCollector:
 
     async def run(self) -> None:
         """Look, publish, wait."""
-        self._bus.attach(self)
-        try:
+        with attached(self._bus, self):
             while True:
                 self.look()
                 await self._rest()
-        finally:
-            self._bus.detach(self)
 
     def look(self) -> None:
         """Publish one observation now."""

@@ -10,7 +10,8 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
-from evictd.shell.bus import Bus, Delivery, Listing
+from evictd.core.protocol.vocabulary import State
+from evictd.shell.bus import Bus, Delivery, Listing, attached
 from evictd.shell.clock import Clock
 from evictd_schemas import Eviction, Report, topics
 
@@ -61,15 +62,12 @@ class DrainResponder:
     async def run(self) -> None:
         """Work until cancelled."""
         async with anyio.create_task_group() as self._tasks:
-            self._bus.attach(self)
-            try:
+            with attached(self._bus, self):
                 await anyio.sleep_forever()
-            finally:
-                self._bus.detach(self)
 
     def _active(self, eviction: Eviction) -> bool:
         return any(
-            entry.name == self.name and entry.state == "Active"
+            entry.name == self.name and entry.state == State.ACTIVE
             for entry in eviction.status.target_responders
         )
 
@@ -87,12 +85,10 @@ class DrainResponder:
             completion_time=completed,
             message=message,
         )
-        domain, key = self.name.split("/")
         topic = topics.REPORT.at(
             self._node,
             namespace=eviction.metadata.namespace,
             name=eviction.metadata.name,
-            domain=domain,
-            key=key,
+            **topics.levels(self.name),
         )
         self._bus.publish(topic, msgspec.json.encode(report), retain=True, publisher=self)

@@ -13,24 +13,15 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
-from evictd.core.decision import (
-    Answered,
-    Fallen,
-    Given,
-    Judged,
-    Ordered,
-    Plan,
-    Seen,
-    Wished,
-    decide,
-)
-from evictd.core.effects import BusEffect, Publish, Tick
+from evictd.core.decision import Given, Judged, Ordered, Plan, decide
+from evictd.core.effects import BusEffect, Publish, Tick, unstamped
 from evictd.core.evaluation import Given as Evaluated
 from evictd.core.evaluation import Observed, Recalled, Reclaimed, Watch, evaluate
 from evictd.core.moments import Now
 from evictd.core.observations import merge, problems, sequence_of
 from evictd.core.protocol.vocabulary import PRESSURE_REQUESTERS
 from evictd.core.rules import Rules
+from evictd.evictor.inputs import answers_us, given_of
 from evictd.evictor.recovery import Recovery
 from evictd.shell.causes import UNREADABLE
 from evictd.shell.configuration import rules_of
@@ -146,7 +137,7 @@ class _Node:
             self._pressure = message
             self._evaluate(Recalled(pressure=message), _received(line))
             return
-        if before is not None and _unstamped(before) == _unstamped(message):
+        if before is not None and unstamped(before) == unstamped(message):
             said = self._pressure or message  # again, with a greater epoch or to an empty broker
             self._pressure = structs.replace(said, epoch=message.epoch, rev=message.rev)
             return
@@ -176,7 +167,7 @@ class _Node:
             if self._recovery is not None:
                 self._recovery.decision(message)
             return
-        if before is not None and _unstamped(before) == _unstamped(message):
+        if before is not None and unstamped(before) == unstamped(message):
             return
         now = _at(line, message.time)
         if before is not None and message.epoch > before.epoch:
@@ -235,13 +226,12 @@ class _Node:
 
     def _tell(self, line: Line, place: Place[Any], message: Any) -> None:
         """What others say; what is said of our own words waits behind those, as after a start."""
-        given = _given(line, place, message)
+        given = given_of(line.topic, place, message)
         if given is None:
             return
         if isinstance(given, Ordered) and given.status is not None:
             self._evaluate(Reclaimed(status=given.status), _received(line))
-        ours = isinstance(given, Answered | Ordered)
-        if ours and line.listed and self._recovery is not None:
+        if line.listed and answers_us(given) and self._recovery is not None:
             self._recovery.status(line.topic, given)
         else:
             self._step(given, _received(line))
@@ -273,25 +263,6 @@ class _Node:
             )
 
 
-def _given(line: Line, place: Place[Any], message: Any) -> Given | None:
-    names = place.names
-    match place.kind.path:
-        case topics.EVICTION.path:
-            return Seen(namespace=names["namespace"], name=names["name"], eviction=message)
-        case topics.REQUEST_STATUS.path:
-            if place.participant not in PRESSURE_REQUESTERS:
-                return None
-            return Answered(topic=topics.REQUEST.at(place.node, **names), status=message)
-        case topics.ORDER_STATUS.path:
-            return Ordered(name=names["name"], status=message)
-        case topics.STOPPED.path:
-            return Fallen(namespace=names["namespace"], name=names["name"], stopped=message)
-        case topics.WISH.path:
-            return Wished(topic=line.topic, wish=message)
-        case _:
-            return None
-
-
 def _received(line: Line) -> Now:
     return Now(boot_seconds=line.boot_seconds, utc=line.time)
 
@@ -311,11 +282,7 @@ def _decisions(effects: tuple[BusEffect, ...]) -> Iterator[Decision]:
 
 
 def _same(found: list[Decision], live: Decision) -> bool:
-    return bool(found) and _unstamped(found[0]) == _unstamped(live)
-
-
-def _unstamped(message: Pressure | Decision) -> Pressure | Decision:
-    return structs.replace(message, epoch=0, rev=0)
+    return bool(found) and unstamped(found[0]) == unstamped(live)
 
 
 def _differing(live: Struct, again: Struct) -> Iterator[str]:

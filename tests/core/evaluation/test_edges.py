@@ -7,7 +7,7 @@ from tests.core.evaluation.node import MEMORY, NODEFS, Node, line, only, statuse
 
 from evictd.core.effects import Emit, WakeAt
 from evictd.core.evaluation import Recalled, Watch, evaluate
-from evictd.core.evaluation.step import SILENT_SECONDS
+from evictd.core.observations import SILENT_SECONDS
 from evictd_schemas import SignalReading
 
 

@@ -8,7 +8,7 @@ from tests.core.evaluation.node import GI, MEMORY, NODEFS, START, Node, line, on
 
 from evictd.core.effects import Tick, WakeAt
 from evictd.core.evaluation import Observed, Recalled, Watch
-from evictd.core.evaluation.step import SILENT_SECONDS
+from evictd.core.observations import SILENT_SECONDS
 from evictd.core.rules import HOST
 from evictd.core.signals.thresholds import Amount, Part, Threshold
 from evictd_schemas import Layout, NodeCondition, Observation, Pressure, SignalReading

@@ -7,8 +7,9 @@ from tests.core.evaluation.node import GI, MEMORY, NODEFS, START, Node, line, on
 
 from evictd.core.effects import Publish, Tick, WakeAt
 from evictd.core.evaluation import Observed, Reclaimed
-from evictd.core.evaluation.step import SILENT_SECONDS, silent
+from evictd.core.evaluation.step import silent
 from evictd.core.evaluation.timing import last_observed, updated
+from evictd.core.observations import SILENT_SECONDS
 from evictd.core.rules import HOST
 from evictd_schemas import Moment, Observation, OrderStatus, SignalReading, StepOutcome
 

@@ -20,13 +20,10 @@ from evictd.core.evaluation.report import (
 )
 from evictd.core.evaluation.watch import Given, Gone, Observed, Recalled, Reclaimed, Watch
 from evictd.core.moments import Now, later_in_boot, moment
-from evictd.core.observations import GAP_INTERVALS, sequence_of
+from evictd.core.observations import GAP_INTERVALS, SILENT_SECONDS, sequence_of
 from evictd.core.orders import OrderState
 from evictd.core.rules import Rules
 from evictd_schemas import Layout, Moment, Observation, OrderStatus, Pressure, topics
-
-SILENT_SECONDS = 24 * 3600.0
-"""A foreign node that says nothing for so long is forgotten. [contract 2]"""
 
 
 def evaluate(rules: Rules, watch: Watch, given: Given, now: Now) -> tuple[Watch, Asked]:

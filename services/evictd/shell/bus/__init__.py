@@ -7,7 +7,7 @@ as a mirror, so that a stalled or dead broker delays what others see and never a
 law 3]
 """
 
-from evictd.shell.bus.interface import Bus, Delivery, Listener, Listing, Mirror
+from evictd.shell.bus.interface import Bus, Delivery, Listener, Listing, Mirror, attached
 from evictd.shell.bus.router import Router
 
-__all__ = ["Bus", "Delivery", "Listener", "Listing", "Mirror", "Router"]
+__all__ = ["Bus", "Delivery", "Listener", "Listing", "Mirror", "Router", "attached"]

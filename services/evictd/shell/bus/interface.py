@@ -3,7 +3,8 @@
 Nothing here waits: delivery feeds an inbox, publishing fills an outbox.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 from msgspec import Struct
@@ -81,3 +82,13 @@ class Bus(Protocol):
     def detach(self, listener: Listener) -> None:
         """Deliver nothing more to it."""
         ...
+
+
+@contextmanager
+def attached(bus: Bus, listener: Listener) -> Iterator[None]:
+    """Inside it the listener is delivered to."""
+    bus.attach(listener)
+    try:
+        yield
+    finally:
+        bus.detach(listener)
