@@ -45,8 +45,13 @@ def below(threshold: ThresholdStatus) -> str:
     if threshold.available is None:
         return f"{threshold.signal} is below {line_text(threshold)}"
     available = reading_text(threshold.signal, threshold.available)
-    kind = "hard" if threshold.grace_period_seconds == 0 else "soft"
-    return f"{threshold.signal} is {available}, below the {kind} threshold {drawn(threshold)}"
+    line = f"{kind_text(threshold)} threshold {drawn(threshold)}"
+    return f"{threshold.signal} is {available}, below the {line}"
+
+
+def kind_text(threshold: ThresholdStatus) -> str:
+    """It is hard exactly when the grace is zero. [kubelet-eviction 3.3]"""
+    return "hard" if threshold.grace_period_seconds == 0 else "soft"
 
 
 def drawn(threshold: ThresholdStatus) -> str:

@@ -3,8 +3,9 @@
 import msgspec
 from msgspec import Struct
 
+from evictd.core.conditions import of_status
 from evictd.core.orders import OrderKind
-from evictd.core.protocol.vocabulary import Intent
+from evictd.core.protocol.vocabulary import Intent, RequestType, Status
 from evictd.simulation.cast import name_of
 from evictd.simulation.joined import Joined
 from evictd_schemas import Decision, Event, EvictionRequest, Number, Order, PodReference, Pressure
@@ -86,7 +87,7 @@ class Chronicle:
         asked = Asked(
             pod=name_of(pod),
             grace_seconds=spec.grace_period_seconds,
-            hard=spec.type == "Hard",
+            hard=spec.type == RequestType.HARD,
             dry_run=spec.dry_run,
             withdrawn=spec.intent == Intent.WITHDRAWN,
             message="" if spec.reason is None else spec.reason.message,
@@ -101,8 +102,8 @@ class Chronicle:
             Turn(
                 seconds=round(seconds, 3),
                 signals={name: reading.available for name, reading in readings.items()},
-                conditions=_of(joined.pressure, "True"),
-                unknown=_of(joined.pressure, "Unknown"),
+                conditions=_of(joined.pressure, Status.TRUE),
+                unknown=_of(joined.pressure, Status.UNKNOWN),
                 decision=decision,
                 reclaim=self._reclaim,
                 asked=tuple(self._asked),
@@ -126,6 +127,5 @@ class Chronicle:
         self.turns[index] = msgspec.structs.replace(self.turns[index], **told)
 
 
-def _of(pressure: Pressure | None, status: str) -> tuple[str, ...]:
-    held = () if pressure is None else pressure.conditions
-    return tuple(condition.type for condition in held if condition.status == status)
+def _of(pressure: Pressure | None, status: Status) -> tuple[str, ...]:
+    return () if pressure is None else of_status(pressure, status)

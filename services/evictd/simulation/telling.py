@@ -7,6 +7,7 @@ import msgspec
 
 from evictd.core.decision.candidates import Verdict
 from evictd.core.decision.report import Action
+from evictd.core.protocol.vocabulary import Status
 from evictd.core.rules import Rules
 from evictd.core.signals.amounts import reading_text
 from evictd.core.signals.names import SIGNALS
@@ -114,7 +115,7 @@ def _conditions(turn: Turn) -> str:
     """Those that hold; all three Unknown are told as one."""
     held = list(turn.conditions)
     if len(turn.unknown) == 3:
-        held.append("Unknown")
+        held.append(Status.UNKNOWN)
     return ", ".join(held) or NOTHING
 
 

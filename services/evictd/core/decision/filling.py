@@ -13,6 +13,7 @@ from evictd.core.decision.plan import Plan
 from evictd.core.decision.scene import Scene
 from evictd.core.effects import Figures
 from evictd.core.moments import elapsed_seconds, moment
+from evictd.core.protocol.vocabulary import Status
 from evictd.core.rules import Rules
 from evictd.core.signals.amounts import rounded_text
 from evictd.core.signals.layouts import CONTAINERFS, IMAGEFS, NODEFS
@@ -173,7 +174,7 @@ def _in_this_crossing(scene: Scene, stopped: Stopped, signal: str) -> bool:
     kind = condition_of(signal)
     return any(
         condition.type == kind
-        and condition.status == "True"
+        and condition.status == Status.TRUE
         and stopped.time >= condition.last_transition_time.replace(microsecond=0)
         for condition in scene.newest.pressure.conditions
     )

@@ -17,7 +17,7 @@ from evictd.core.events import emit
 from evictd.core.moments import Now
 from evictd.core.rules import Mode, Rules
 from evictd.core.signals.names import resource_of
-from evictd.core.wording import below, name_text
+from evictd.core.wording import below, kind_text, name_text
 from evictd_schemas import (
     OrderStatus,
     PodReference,
@@ -51,7 +51,7 @@ def threshold_met(
 
     [kubelet-eviction 4: 16]
     """
-    key = f"{acting.signal}/{'hard' if hard(acting) else 'soft'}"
+    key = f"{acting.signal}/{kind_text(acting)}"
     transition = _transition(rules, given, acting)
     if plan.announced.get(key) == transition:
         return plan, ()
@@ -80,35 +80,45 @@ def reclaim_finished(
     errors = [f"{step.step}: {step.error}" for step in outcome.steps if step.error]
     verdict = "which is enough" if enough else "which is not enough"
     failed = f" ({'; '.join(errors)})" if errors else ""
-    return _event(
+    return _of_reclaim(
         rules,
         now,
-        reason=EventReason.RECLAIM_FINISHED,
-        message=f"{signal}: {freed_text(signal, outcome.steps)}, {verdict}{failed}",
-        transition=outcome.order_uid,
+        signal=signal,
+        outcome=outcome,
+        message=f"{freed_text(signal, outcome.steps)}, {verdict}{failed}",
         figures={
-            "signal": signal,
             "freedBytes": sum(step.freed_bytes for step in outcome.steps),
             "freedInodes": sum(step.freed_inodes for step in outcome.steps),
             "enough": enough,
             "errors": errors,
-            "steps": [to_builtins(step) for step in outcome.steps],
         },
     )
 
 
 def reclaim_rehearsed(rules: Rules, signal: str, outcome: OrderStatus, now: Now) -> Emit:
     """`ReclaimFinished` of an order that was a dry run: what each step would take."""
+    return _of_reclaim(
+        rules,
+        now,
+        signal=signal,
+        outcome=outcome,
+        message=f"{rehearsed_text(outcome.steps)}; nothing was taken, mode is {rules.mode}",
+        figures={"dryRun": True},
+    )
+
+
+def _of_reclaim(
+    rules: Rules, now: Now, *, signal: str, outcome: OrderStatus, message: str, figures: Figures
+) -> Emit:
     return _event(
         rules,
         now,
         reason=EventReason.RECLAIM_FINISHED,
-        message=f"{signal}: {rehearsed_text(outcome.steps)}; nothing was taken, mode is"
-        f" {rules.mode}",
+        message=f"{signal}: {message}",
         transition=outcome.order_uid,
         figures={
             "signal": signal,
-            "dryRun": True,
+            **figures,
             "steps": [to_builtins(step) for step in outcome.steps],
         },
     )
@@ -168,15 +178,14 @@ def restored(
     `ordered`: because we asked for it.
     """
     how = "was started again" if ordered else "runs again, started by somebody else"
-    return _event(
+    return _of_stopped(
         rules,
         now,
+        name=name,
+        stopped=stopped,
         reason=EventReason.RESTORED,
         message=f"{name} {how}, {seconds:.0f} s after it was stopped",
-        about=stopped.uid,
-        transition="restored",
-        subject=name,
-        figures={"pod": name, "signal": stopped.signal, "seconds": seconds, "ordered": ordered},
+        figures={"seconds": seconds, "ordered": ordered},
     )
 
 
@@ -186,15 +195,37 @@ def forgotten(rules: Rules, name: str, stopped: Stopped, *, on_wish: bool, now: 
     `on_wish`: a person wanted it so; else it was removed.
     """
     why = "a person wished so" if on_wish else "it was removed"
+    return _of_stopped(
+        rules,
+        now,
+        name=name,
+        stopped=stopped,
+        reason=EventReason.FORGOTTEN,
+        message=f"{name} will not be started again: {why}",
+        figures={"wished": on_wish},
+    )
+
+
+def _of_stopped(
+    rules: Rules,
+    now: Now,
+    *,
+    name: str,
+    stopped: Stopped,
+    reason: EventReason,
+    message: str,
+    figures: Figures,
+) -> Emit:
+    """Of a life that was down because of evictd, and of which each reason is told once."""
     return _event(
         rules,
         now,
-        reason=EventReason.FORGOTTEN,
-        message=f"{name} will not be started again: {why}",
+        reason=reason,
+        message=message,
         about=stopped.uid,
-        transition="forgotten",
+        transition=reason.lower(),
         subject=name,
-        figures={"pod": name, "signal": stopped.signal, "wished": on_wish},
+        figures={"pod": name, "signal": stopped.signal, **figures},
     )
 
 

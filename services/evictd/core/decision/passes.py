@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
+from evictd.core.conditions import holding
 from evictd.core.decision import failures, filling, loops, occurrences, reclaim, report
 from evictd.core.decision.candidates import Verdict, evictable, may_go, victim
 from evictd.core.decision.choice import choose
@@ -81,7 +82,7 @@ def _can_be_relieved(scene: Scene, plan: Plan, acting: ThresholdStatus) -> bool:
 def idle(scene: Scene, plan: Plan) -> Step:
     """Nothing is due, or nothing is newer than what was acted on."""
     pressure = scene.given.pressure
-    busy = report.pressed(pressure) or any(not own.withdrawn for own in plan.own)
+    busy = holding(pressure) or any(not own.withdrawn for own in plan.own)
     ranking: tuple[RankedPod, ...] = ()
     met = acting_threshold(by_urgency(item for item in pressure.thresholds if item.met))
     if met is not None and scene.rankable:

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from msgspec import structs
 
+from evictd.core.conditions import holding, unknown
 from evictd.core.decision.consent import held_text
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.plan import Plan
@@ -100,14 +101,13 @@ def waiting_reason(pressure: Pressure) -> str:
             return f"{below(threshold)} for {_of_grace(threshold, since)}"
     if met:
         return f"{below(met[0])}; no newer figures than those already acted on"
-    held = [condition.type for condition in pressure.conditions if condition.status == "True"]
+    held = holding(pressure)
     if held:
         return f"{' and '.join(held)} until the transition period has passed"
     in_part = next(filter(None, map(_met_in_part, pressure.thresholds)), None)
     if in_part is not None:
         return in_part
-    unknown = all(condition.status == "Unknown" for condition in pressure.conditions)
-    return "no observation" if unknown else "nothing is short"
+    return "no observation" if unknown(pressure) else "nothing is short"
 
 
 def _of_grace(threshold: ThresholdStatus, seconds: float) -> str:
@@ -145,8 +145,3 @@ def _none_of(terms: Sequence[Term]) -> str:
 
 def _term(term: Term) -> str:
     return f"{term.signal}<{term.value}"
-
-
-def pressed(pressure: Pressure) -> bool:
-    """Whether any condition holds."""
-    return any(condition.status == "True" for condition in pressure.conditions)

@@ -15,7 +15,8 @@ from evictd.core.evaluation.slope import Foresight
 from evictd.core.evaluation.watch import ConditionMemory, Watch, key_of, reclaim_text
 from evictd.core.events import emit
 from evictd.core.moments import Now, moment
-from evictd.core.observations import sequence_of
+from evictd.core.observations import GAP_INTERVALS, sequence_of
+from evictd.core.protocol.vocabulary import Status
 from evictd.core.rules import Rules
 from evictd.core.signals.amounts import reading_text
 from evictd.core.signals.names import ConditionType, condition_of
@@ -26,7 +27,7 @@ from evictd.core.signals.thresholds import (
     Threshold,
     value_text,
 )
-from evictd.core.wording import below, drawn
+from evictd.core.wording import below, drawn, kind_text
 from evictd_schemas import (
     NodeCondition,
     Observation,
@@ -37,7 +38,6 @@ from evictd_schemas import (
     topics,
 )
 
-TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 NO_OBSERVATION = "NoObservation"
 OBSERVATION_STALE = "ObservationStale"
 REASONS: dict[ConditionType, tuple[str, str]] = {
@@ -80,17 +80,18 @@ def pressure_of(
 def stale_pressure(pressure: Pressure, now: Now) -> Pressure:
     """The same pressure with conditions of which nothing is known any more."""
     interval_seconds = pressure.interval_seconds or 0
+    message = f"no observation for more than {GAP_INTERVALS} intervals of {interval_seconds:g} s"
     return msgspec.structs.replace(
         pressure,
         time=now.utc,
         conditions=tuple(
             NodeCondition(
                 type=condition.type,
-                status=UNKNOWN,
+                status=Status.UNKNOWN,
                 reason=OBSERVATION_STALE,
-                message=f"no observation for more than 3 intervals of {interval_seconds:g} s",
+                message=message,
                 last_transition_time=condition.last_transition_time
-                if condition.status == UNKNOWN
+                if condition.status == Status.UNKNOWN
                 else now.utc,
                 last_observed=condition.last_observed,
             )
@@ -107,11 +108,11 @@ def remembered(watch: Watch, pressure: Pressure) -> dict[ConditionType, Conditio
             continue  # written by somebody else, long ago
         kind = ConditionType(condition.type)
         earlier = watch.conditions.get(kind)
-        known = earlier is not None and earlier.pressure
+        holds = condition.status == Status.TRUE
+        if condition.status == Status.UNKNOWN:
+            holds = earlier is not None and earlier.pressure
         kept[kind] = ConditionMemory(
-            status=condition.status,
-            since=condition.last_transition_time,
-            pressure=known if condition.status == UNKNOWN else condition.status == TRUE,
+            status=condition.status, since=condition.last_transition_time, pressure=holds
         )
     return kept
 
@@ -125,7 +126,7 @@ def condition_events(watch: Watch, pressure: Pressure) -> Iterator[Emit]:
         kind = ConditionType(condition.type)
         earlier = watch.conditions.get(kind)
         before = earlier is not None and earlier.pressure
-        if condition.status == UNKNOWN or (condition.status == TRUE) is before:
+        if condition.status == Status.UNKNOWN or (condition.status == Status.TRUE) is before:
             continue
         yield emit(
             node=pressure.node,
@@ -192,9 +193,13 @@ def _verdict(
     """Status, reason and message of one condition."""
     insufficient, sufficient = REASONS[kind]
     if kind in judgement.reported:
-        return TRUE, insufficient, _met_sentence(judgement, statuses, kind) or _lingering(rules)
+        return (
+            Status.TRUE,
+            insufficient,
+            _met_sentence(judgement, statuses, kind) or _lingering(rules),
+        )
     seen = any(condition_of(signal) is kind for signal in judgement.readings)
-    return (FALSE, sufficient, "") if seen else (UNKNOWN, NO_OBSERVATION, "")
+    return (Status.FALSE, sufficient, "") if seen else (Status.UNKNOWN, NO_OBSERVATION, "")
 
 
 def _met_sentence(
@@ -227,10 +232,9 @@ def _sentence(status: ThresholdStatus) -> str:
     """What is crossed, or how far above its line it still has to get."""
     if status.quantity is None or (status.available or 0) < status.quantity:
         return below(status)
-    kind = "hard" if status.grace_period_seconds == 0 else "soft"
     return (
         f"{status.signal} is {reading_text(status.signal, status.available or 0)}, not yet beyond"
-        f" the {kind} threshold {drawn(status)} by the minimum reclaim of"
+        f" the {kind_text(status)} threshold {drawn(status)} by the minimum reclaim of"
         f" {status.minimum_reclaim}"
     )
 
