@@ -6,11 +6,11 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from typing import TypeVar
 
 from msgspec import Struct
 
 from evictd.core.errors import InputError
-from evictd.core.problems import Problem
 from evictd.core.signals import durations, percentages, quantities
 from evictd.core.signals.layouts import with_allocatable
 from evictd.core.signals.names import SIGNALS
@@ -22,6 +22,8 @@ from evictd.core.signals.thresholds import (
     Threshold,
     Value,
 )
+
+V = TypeVar("V")
 
 ENFORCED_PODS = "pods"
 """The key of `enforceNodeAllocatable` that copies memory thresholds to the allocatable signal."""
@@ -48,20 +50,6 @@ class Fault(StrEnum):
     NON_POSITIVE_RECLAIM_PERCENTAGE = "non_positive_reclaim_percentage"
 
 
-REASONS: Mapping[Fault, str] = {
-    Fault.UNSUPPORTED_SIGNAL: "there is no such signal; names are case-sensitive",
-    Fault.NEGATIVE_PERCENTAGE: "a percentage must not be negative",
-    Fault.PERCENTAGE_ABOVE_100: "a percentage must not be above 100%",
-    Fault.NON_POSITIVE_QUANTITY: "a quantity must be greater than 0; 0% switches a signal off",
-    Fault.MALFORMED_PERCENTAGE: "it is no percentage such as 10%",
-    Fault.MALFORMED_QUANTITY: "it is no quantity such as 500Mi",
-    Fault.MALFORMED_DURATION: "it is no duration such as 1m30s",
-    Fault.NEGATIVE_GRACE_PERIOD: "a grace period must not be negative",
-    Fault.MISSING_GRACE_PERIOD: "a soft threshold needs evictionSoftGracePeriod for its signal",
-    Fault.NEGATIVE_RECLAIM: "a minimum reclaim must not be negative",
-    Fault.NON_POSITIVE_RECLAIM_PERCENTAGE: "a percentage to reclaim must be greater than 0%",
-}
-
 HARD, SOFT = "evictionHard", "evictionSoft"
 GRACE, RECLAIM = "evictionSoftGracePeriod", "evictionMinimumReclaim"
 
@@ -71,12 +59,6 @@ class SettingProblem(Struct, frozen=True, kw_only=True):
 
     path: tuple[str, str]
     code: Fault
-
-    @property
-    def problem(self) -> Problem:
-        """The same as a problem of any message."""
-        field = f"{self.path[0]}[{self.path[1]}]"
-        return Problem(field=field, reason=REASONS[self.code], code=self.code)
 
 
 class FlagError(InputError):
@@ -99,11 +81,12 @@ def thresholds_of(
     soft ones, then the copies for allocatable memory. `signals`: the names that are known.
     `expressions`: a line may also be `max(5%,100Mi)` or `min(10%,20Gi)`.
     """
-    reading = _Reading(signals, line_of if expressions else value_of)
-    hard_values = reading.lines(HARD, hard)
-    soft_values = reading.lines(SOFT, soft)
-    graces = reading.graces(grace)
-    reclaims = reading.reclaims(reclaim)
+    reading = _Reading(signals)
+    read_line: Callable[[str], Value | Fault | None] = line_of if expressions else value_of
+    hard_values = reading.values(HARD, hard, read_line)
+    soft_values = reading.values(SOFT, soft, read_line)
+    graces = reading.values(GRACE, grace, grace_of)
+    reclaims = reading.values(RECLAIM, reclaim, reclaim_of)
     for signal in soft_values:
         if signal not in graces and signal not in grace:
             reading.refuse(SOFT, signal, Fault.MISSING_GRACE_PERIOD)
@@ -225,43 +208,23 @@ def _elements(uses: Iterable[str]) -> Iterator[str]:
 class _Reading:
     """One reading of the settings, with the problems met so far."""
 
-    def __init__(
-        self, signals: Collection[str], value_of_line: Callable[[str], Value | Fault | None]
-    ) -> None:
+    def __init__(self, signals: Collection[str]) -> None:
         self._signals = signals
-        self._value_of_line = value_of_line
         self.problems: list[SettingProblem] = []
 
     def refuse(self, setting: str, signal: str, fault: Fault) -> None:
         self.problems.append(SettingProblem(path=(setting, signal), code=fault))
 
-    def lines(self, setting: str, entries: Mapping[str, str]) -> dict[str, Value]:
-        values: dict[str, Value] = {}
+    def values(
+        self, setting: str, entries: Mapping[str, str], read: Callable[[str], V | Fault | None]
+    ) -> dict[str, V]:
+        """What the texts of one map say; None drops the entry."""
+        values: dict[str, V] = {}
         for signal, text in self._known(setting, entries):
-            value = self._value_of_line(text)
+            value = read(text)
             if isinstance(value, Fault):
                 self.refuse(setting, signal, value)
             elif value is not None:
-                values[signal] = value
-        return values
-
-    def graces(self, entries: Mapping[str, str]) -> dict[str, float]:
-        seconds: dict[str, float] = {}
-        for signal, text in self._known(GRACE, entries):
-            grace = grace_of(text)
-            if isinstance(grace, Fault):
-                self.refuse(GRACE, signal, grace)
-            else:
-                seconds[signal] = grace
-        return seconds
-
-    def reclaims(self, entries: Mapping[str, str]) -> dict[str, Value]:
-        values: dict[str, Value] = {}
-        for signal, text in self._known(RECLAIM, entries):
-            value = reclaim_of(text)
-            if isinstance(value, Fault):
-                self.refuse(RECLAIM, signal, value)
-            else:
                 values[signal] = value
         return values
 
