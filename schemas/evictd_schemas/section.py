@@ -1,4 +1,4 @@
-"""What every part of the configuration file is made of. It knows no part of it."""
+"""What every part of a file is made of that people write. It knows no part of it."""
 
 from msgspec import Struct
 

@@ -8,7 +8,7 @@ until a later step changes them. [design, law 1]
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from evictd.core.rules import Rules
 from evictd.core.signals.summary import NodeSummary
@@ -16,6 +16,7 @@ from evictd.runtimes.settings import SettingsFor
 from evictd.shell.configuration import Place, Problem
 from evictd_schemas import Layout, Number, Pod, PodStatistics, Resources, SignalReading, Wish
 from evictd_schemas.common import Timestamp
+from evictd_schemas.section import Section
 
 NODE = "simulated"
 """The node of a scenario that names none."""
@@ -25,18 +26,7 @@ PodEntry: TypeAlias = dict[str, Any]
 """The keys of a `PodForm` that were given, as builtins: later ones are laid over earlier ones."""
 
 
-class Form(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
-    """What all parts of the file have in common: a key that nobody knows is a mistake."""
-
-
-class SignalForm(Form, frozen=True, kw_only=True):
+class SignalForm(Section, frozen=True, kw_only=True):
     """One figure.
 
     `signals: {memory.available: 1Gi}` is short for its `available`; so are `1Gi of 4Gi` and, with a
@@ -46,14 +36,14 @@ class SignalForm(Form, frozen=True, kw_only=True):
     available: str
     capacity: str | None = None
     """Default: the one of `capacities`; a stall signal has 100."""
-    views: dict[str, str] = {}
+    views: dict[str, str] = field(default_factory=dict)
     age: Number = 0
     """Seconds that the figure is older than the observation: a source that lags."""
     time: Timestamp | None = None
     """When it was taken, where that is to be the same in two observations."""
 
 
-class UsesForm(Form, frozen=True, kw_only=True):
+class UsesForm(Section, frozen=True, kw_only=True):
     """What a pod uses. `uses: 512Mi` is short for its `memory`; an empty map: no statistics."""
 
     memory: Number | None = None
@@ -92,7 +82,7 @@ class PodForm(
     """It does not go, whatever is done to it."""
 
 
-class PodKey(Form, frozen=True, kw_only=True):
+class PodKey(Section, frozen=True, kw_only=True):
     """Whose entry of the Summary this is."""
 
     namespace: str = "default"
@@ -123,16 +113,16 @@ class ObservationForm(Struct, frozen=True, kw_only=True, rename="camel"):
     pods_complete: bool = True
 
 
-class ReclaimForm(Form, frozen=True, kw_only=True):
+class ReclaimForm(Section, frozen=True, kw_only=True):
     """What comes of a reclaim in this step. Default: nothing comes back."""
 
-    signals: dict[str, SignalForm] = {}
+    signals: dict[str, SignalForm] = field(default_factory=dict)
     error: str | None = None
     silent: bool = False
     """Nobody answers the order."""
 
 
-class StepForm(Form, frozen=True, kw_only=True):
+class StepForm(Section, frozen=True, kw_only=True):
     """One moment. Its figures come from `signals`, or from one of the other sources."""
 
     after: Number | str = 0
@@ -143,10 +133,10 @@ class StepForm(Form, frozen=True, kw_only=True):
     note: str = ""
     observe: bool = True
     """False: time passes and nobody looks."""
-    signals: dict[str, SignalForm] = {}
+    signals: dict[str, SignalForm] = field(default_factory=dict)
     without: tuple[str, ...] = ()
     """Signals that cannot be told from now on."""
-    proc: dict[str, str] = {}
+    proc: dict[str, str] = field(default_factory=dict)
     """Files below `/proc` with their content: `meminfo`, `pressure/memory`, `loadavg`, ..."""
     proc_folder: str | None = None
     """The same as a folder; paths are relative to the scenario."""
@@ -160,19 +150,19 @@ class StepForm(Form, frozen=True, kw_only=True):
     """`namespace/name`, or the name alone, of pods that are no longer there."""
     pods_complete: bool = True
     reclaim: ReclaimForm | None = None
-    wishes: dict[str, Wish | None] = {}
+    wishes: dict[str, Wish | None] = field(default_factory=dict)
     reboot: bool = False
     wall_clock: Number | str = 0
     """By how much the wall clock is set forward here; the boot time knows nothing of it."""
 
 
-class ScenarioForm(Form, frozen=True, kw_only=True):
+class ScenarioForm(Section, frozen=True, kw_only=True):
     """The whole file, but for `configuration`."""
 
     title: str = ""
     node: str | None = None
     """Whose `nodes:` entry holds. Default: the configuration's `node`, else `simulated`."""
-    capacities: dict[str, str] = {}
+    capacities: dict[str, str] = field(default_factory=dict)
     interval_seconds: float | None = None
     """The collector's usual interval. Default: none, so that there are no gaps and nothing ages."""
     layout: Layout | None = None
@@ -187,7 +177,7 @@ class Figure(Struct, frozen=True, kw_only=True):
 
     available: Number
     capacity: Number
-    views: dict[str, Number] = {}
+    views: dict[str, Number] = field(default_factory=dict)
     age_seconds: float = 0
     time: datetime | None = None
 
@@ -213,14 +203,14 @@ class Step(Struct, frozen=True, kw_only=True):
     after_seconds: float = 0
     at_seconds: float | None = None
     wall_seconds: float = 0
-    figures: dict[str, Figure] = {}
+    figures: dict[str, Figure] = field(default_factory=dict)
     whole: bool = False
     layout: Layout | None = None
     pods: tuple[PodEntry, ...] = ()
     pods_whole: bool = False
     pods_complete: bool = True
     summary: SummaryForm | None = None
-    reclaimed: dict[str, Figure] = {}
+    reclaimed: dict[str, Figure] = field(default_factory=dict)
 
 
 class Scenario(Struct, frozen=True, kw_only=True):

@@ -28,7 +28,7 @@ from evictd.shell.configuration import (
     load_tree,
     rules_of,
 )
-from evictd.shell.configuration.document import FILE_BYTES_MAX, Mapping, Node, Scalar, parse
+from evictd.shell.configuration.document import Mapping, Node, Scalar, content, parse
 from evictd.shell.configuration.lines import seconds_of
 from evictd.simulation import snapshots
 from evictd.simulation.scenario import (
@@ -62,22 +62,12 @@ def load_scenario(file: Path) -> Scenario:
 
     Raises `ConfigurationError` with every problem, `InputError` for a file that cannot be read.
     """
-    return scenario_of_text(_content(file), str(file), file.parent)
+    return scenario_of_text(content(file), str(file), file.parent)
 
 
 def scenario_of_text(text: str, source: str, folder: Path) -> Scenario:
     """The same for a text at hand; names of files are looked for in `folder`."""
     return _Scenario(source, folder).whole(parse(text, source))
-
-
-def _content(file: Path) -> str:
-    try:
-        with file.open("rb") as stream:
-            return stream.read(FILE_BYTES_MAX + 1).decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file}: is not UTF-8 (byte {error.start})") from error
 
 
 class _Scenario:
@@ -200,7 +190,7 @@ class _Scenario:
 
     def _document(self, name: str | None, kind: type[S], path: KeyPath) -> S | None:
         file = self._folder / (name or "")
-        text = self._guarded(lambda: _content(file), path)
+        text = self._guarded(lambda: content(file), path)
         if text is None:
             return None
         before = len(self._reading.problems)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from evictd.core.rules import Budget, Portion
-from evictd.shell.configuration.problems import Note
+from evictd.shell.configuration.problems import Note, named_once
 from evictd_schemas.configuration import Budget as Written
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.topics import segment_problem
@@ -34,18 +34,11 @@ def compiled(configuration: Configuration) -> tuple[Budget, ...]:
 
 def problems(configuration: Configuration) -> Iterator[Note]:
     """What no budget can mean."""
-    if len(configuration.budgets) > BUDGETS_MAX:
-        yield ("budgets",), f"more than {BUDGETS_MAX} entries"
-    first: dict[str, int] = {}
-    for index, written in enumerate(configuration.budgets):
-        place = ("budgets", index)
-        if first.setdefault(written.name, index) != index:
-            yield (
-                (*place, "name"),
-                f"{written.name!r} is the name of budgets[{first[written.name]}]",
-            )
+    entries = configuration.budgets
+    yield from named_once("budgets", [written.name for written in entries], BUDGETS_MAX)
+    for index, written in enumerate(entries):
         for key, text in _entry(written):
-            yield (*place, *key), text
+            yield ("budgets", index, *key), text
 
 
 def cautions(configuration: Configuration) -> Iterator[Note]:

@@ -7,11 +7,12 @@ scalar stays text until the type it is read as is known, and every key is kept f
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 import yaml
 
-from evictd.core.errors import Bug
+from evictd.core.errors import Bug, InputError
 from evictd.shell.configuration.problems import ConfigurationError, Place, Problem
 
 FILE_BYTES_MAX = 1 << 20
@@ -66,6 +67,17 @@ class PlainLoader(yaml.SafeLoader):
     """Composes nodes and resolves no scalar."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's own class attribute
+
+
+def content(file: Path) -> str:
+    """What a file holds, no more than `parse` needs to refuse it. Raises `InputError`."""
+    try:
+        with file.open("rb") as stream:
+            return stream.read(FILE_BYTES_MAX + 1).decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: is not UTF-8 (byte {error.start})") from error
 
 
 def parse(text: str, source: str) -> Node:

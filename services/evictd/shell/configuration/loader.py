@@ -7,9 +7,8 @@ from pathlib import Path
 import msgspec
 from msgspec import inspect
 
-from evictd.core.errors import InputError
 from evictd.shell.configuration import checks, layers
-from evictd.shell.configuration.document import FILE_BYTES_MAX, Mapping, Node, Scalar, parse
+from evictd.shell.configuration.document import Mapping, Node, Scalar, content, parse
 from evictd.shell.configuration.forms import Normal, flag_lines, normalised, signal_map
 from evictd.shell.configuration.problems import (
     ConfigurationError,
@@ -44,7 +43,7 @@ def load(
     `kubelet`: it is a kubelet's own file, whether it says so or not.
     Raises `ConfigurationError` with every problem, `InputError` for a file that cannot be read.
     """
-    text = "" if file is None else _content(file)
+    text = "" if file is None else content(file)
     source = str(file or "defaults")
     return load_text(text, source, variables=variables, flags=flags, kubelet=kubelet)
 
@@ -96,16 +95,6 @@ def _based(normal: Normal) -> Node:
         key, value = (Scalar(place=place, text=text, plain=True) for text in ("profile", "kubelet"))
         entries.append((key, value))
     return Mapping(place=root.place, entries=tuple(entries))
-
-
-def _content(file: Path) -> str:
-    try:
-        with file.open("rb") as stream:
-            return stream.read(FILE_BYTES_MAX + 1).decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file}: is not UTF-8 (byte {error.start})") from error
 
 
 def _in_order(problems: list[Problem]) -> list[Problem]:

@@ -1,6 +1,6 @@
 """Places and problems: every complaint names where it is, what is wrong and what was meant."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
@@ -56,6 +56,16 @@ class ConfigurationError(InputError):
         super().__init__("\n".join(str(problem) for problem in problems))
         self.problems = tuple(problems)
         self.warnings = tuple(warnings)
+
+
+def named_once(key: str, names: Sequence[str], entries_max: int) -> Iterator[Note]:
+    """Of a list of entries with names: it is not endless, and no name is there twice."""
+    if len(names) > entries_max:
+        yield (key,), f"more than {entries_max} entries"
+    first: dict[str, int] = {}
+    for index, name in enumerate(names):
+        if (known := first.setdefault(name, index)) != index:
+            yield (key, index, "name"), f"{name!r} is the name of {key}[{known}]"
 
 
 def path_text(path: KeyPath) -> str:

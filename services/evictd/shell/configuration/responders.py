@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from evictd.core.admission.messages import registration_problems
 from evictd.core.exchange import Exchange, may_meet, template_problem
-from evictd.shell.configuration.problems import Note
+from evictd.shell.configuration.problems import Note, named_once
 from evictd_schemas import LabelSelector, Registration
 from evictd_schemas.configuration import Configuration, ConfiguredResponder
 
@@ -17,16 +17,12 @@ ANSWER = "answer"
 
 def problems(configuration: Configuration) -> Iterator[Note]:
     """What no responder can mean."""
-    if len(configuration.responders) > RESPONDERS_MAX:
-        yield ("responders",), f"more than {RESPONDERS_MAX} entries"
-    first: dict[str, int] = {}
-    for index, written in enumerate(configuration.responders):
-        place = ("responders", index)
-        if (known := first.setdefault(written.name, index)) != index:
-            yield (*place, "name"), f"{written.name!r} is the name of responders[{known}]"
+    entries = configuration.responders
+    yield from named_once("responders", [written.name for written in entries], RESPONDERS_MAX)
+    for index, written in enumerate(entries):
         for key, text in _entry(written):
-            yield (*place, *key), text
-    yield from _crossings(configuration.responders)
+            yield ("responders", index, *key), text
+    yield from _crossings(entries)
 
 
 def registration(written: ConfiguredResponder) -> Registration:
