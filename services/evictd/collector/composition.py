@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from evictd.core import observations
+from evictd.core.decision.usage import memory_bytes
 from evictd.core.moments import Now
 from evictd.core.observations import PODS_MAX
 from evictd.core.wording import name_text
@@ -123,6 +124,4 @@ def names(pods: Sequence[Pod]) -> str:
 
 
 def _memory_bytes(pod: Pod) -> int:
-    if pod.stats is None or pod.stats.memory is None:
-        return 0
-    return pod.stats.memory.working_set_bytes or 0
+    return 0 if pod.stats is None else memory_bytes(pod.stats)

@@ -6,7 +6,7 @@
 from collections.abc import Iterable
 from enum import StrEnum
 
-from evictd.core.signals.names import Resource, resource_of
+from evictd.core.orders import comes_back
 from evictd_schemas import Reason
 
 ACTION = "action"
@@ -24,8 +24,6 @@ class Way(StrEnum):
     """The configured webhooks take it off; evictd stops it only when the shortage is hard."""
 
 
-FREED_BY_RESTART = frozenset({Resource.MEMORY, Resource.PIDS})
-"""What a new life does not have at once. A writer that is started again goes on to write."""
 PRIORITIES = {"low": -1000, "normal": 0, "high": 1000}
 """Words for people who do not want to think of numbers; greater stays longer."""
 
@@ -37,7 +35,7 @@ def restartable(reason: Reason | None) -> bool:
     """
     if reason is None or reason.annotations.get(ACTION) == Way.STOP:
         return False
-    return resource_of(reason.signal or "") in FREED_BY_RESTART
+    return comes_back(reason.signal)
 
 
 def priority_number(written: int | str) -> int:

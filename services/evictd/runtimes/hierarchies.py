@@ -23,8 +23,12 @@ class Hierarchies(Struct, frozen=True, kw_only=True):
     @property
     def roots(self) -> tuple[Path, ...]:
         """Each root once."""
-        found = (self.memory, self.pids, self.unified)
-        return tuple(dict.fromkeys(root for root in found if root is not None))
+        return each_once(self.memory, self.pids, self.unified)
+
+
+def each_once(*folders: Path | None) -> tuple[Path, ...]:
+    """Those that are there; one folder may serve for several."""
+    return tuple(dict.fromkeys(folder for folder in folders if folder is not None))
 
 
 def locate(root: Path) -> Hierarchies:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from evictd.core.decision.usage import memory_bytes
 from evictd.core.pods import MEMORY, container_request
 from evictd.core.signals.amounts import bytes_text, exact_text
 from evictd.core.signals.names import Resource, resource_of
@@ -60,7 +61,7 @@ def _pod_consumer(resource: Resource, pod: Pod) -> Consumer | None:
         return None
     if pod.stats is None or pod.stats.memory is None:
         return None
-    used = pod.stats.memory.working_set_bytes or 0
+    used = memory_bytes(pod.stats)
     return Consumer(kind="Pod", name=pod.name, used=used, requested=level.requests[MEMORY])
 
 

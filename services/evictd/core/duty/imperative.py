@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 from msgspec import Struct, structs
 
 from evictd.core.pods import active
+from evictd.core.protocol.patience import HEARTBEAT_SECONDS
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, Role, State
 from evictd_schemas import Eviction, Pod, ResponderStatus, topics
 
 PAUSE_BASE_SECONDS = 5.0
 PAUSE_MAX_SECONDS = 600.0
-HEARTBEAT_SECONDS = 180.0
 FRESH_SECONDS = 179.0
 """A heartbeat up to this old is repeated only together with something new."""
 MESSAGE_BYTES_MAX = 4000

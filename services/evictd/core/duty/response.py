@@ -12,7 +12,7 @@ from typing import assert_never
 from msgspec import structs
 
 from evictd.core.duty import budgets, telling, ways
-from evictd.core.duty.imperative import HEARTBEAT_SECONDS, PAUSE_MAX_SECONDS
+from evictd.core.duty.imperative import PAUSE_MAX_SECONDS
 from evictd.core.duty.outcomes import StartOutcome, StopOutcome, StopResult
 from evictd.core.duty.state import (
     Assigned,
@@ -29,6 +29,7 @@ from evictd.core.duty.state import (
 from evictd.core.effects import Publish, Stop, Tick, WakeAt
 from evictd.core.moments import Now, whole_second
 from evictd.core.pods import critical
+from evictd.core.protocol.patience import HEARTBEAT_SECONDS
 from evictd.core.protocol.vocabulary import SetbackCause
 from evictd.core.rules import Mode, Rules
 from evictd.core.wording import name_text

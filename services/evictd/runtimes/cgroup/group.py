@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from evictd.runtimes.hierarchies import Hierarchies, text
+from evictd.runtimes.hierarchies import Hierarchies, each_once, text
 from evictd.runtimes.interface import Whereabouts, life_uid
 
 PROCESSES_MAX = 50_000
@@ -39,8 +39,7 @@ class Group(Struct, frozen=True, kw_only=True):
     @property
     def folders(self) -> tuple[Path, ...]:
         """Each folder once."""
-        found = (self.memory, self.pids, self.unified)
-        return tuple(dict.fromkeys(folder for folder in found if folder is not None))
+        return each_once(self.memory, self.pids, self.unified)
 
 
 def find(hierarchies: Hierarchies, path: str) -> Group:
