@@ -18,7 +18,15 @@ from evictd_schemas.common import (
     Timestamp,
     Uid,
 )
-from evictd_schemas.decision import AbsentPod, Decision, Fall, RankedPod, WishAnswer
+from evictd_schemas.decision import (
+    AbsentPod,
+    Decision,
+    Fall,
+    PassedOver,
+    PastEvictions,
+    RankedPod,
+    WishAnswer,
+)
 from evictd_schemas.events import Event, WorkerStatus
 from evictd_schemas.eviction import (
     API_VERSION,
@@ -89,6 +97,8 @@ __all__ = [
     "Order",
     "OrderStatus",
     "OwnerReference",
+    "PassedOver",
+    "PastEvictions",
     "Pod",
     "PodReference",
     "PodResources",

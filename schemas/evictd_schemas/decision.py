@@ -48,6 +48,32 @@ class Fall(Struct, frozen=True, kw_only=True, rename="camel"):
     forgotten: bool = False
 
 
+class PastEvictions(Struct, frozen=True, kw_only=True, rename="camel"):
+    """When one name was evicted lately, for whoever decides after a restart.
+
+    `pod` is the life that went last, `times` are the newest twenty, oldest first.
+    """
+
+    pod: PodReference
+    times: tuple[Timestamp, ...]
+
+
+class PassedOver(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One that is not asked to go for a while, and why, for whoever decides after a restart.
+
+    `pod` is the life that did not go or, with `every_life`, the one that went and was followed by
+    another. `soft`: it was a soft eviction. From `last_resort_time` on a hard shortage that finds
+    nobody else asks it all the same.
+    """
+
+    pod: PodReference
+    why: str
+    until: Timestamp
+    last_resort_time: Timestamp
+    every_life: bool = False
+    soft: bool = False
+
+
 class WishAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
     """What has become of one wish. `wish` is its topic's end, `{domain}/{key}/{name}`.
 
@@ -65,7 +91,7 @@ class WishAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
 class Decision(Struct, frozen=True, kw_only=True, rename="camel"):
     """One pass of the evictor. `judged` holds the observation times this pass has used up.
 
-    `absent`, `falls` and `wishes` are the newest hundred of each.
+    `absent`, `falls`, `evictions`, `passed_over` and `wishes` are the newest hundred of each.
     """
 
     node: str
@@ -83,6 +109,8 @@ class Decision(Struct, frozen=True, kw_only=True, rename="camel"):
     order: str | None = None
     absent: tuple[AbsentPod, ...] = ()
     falls: tuple[Fall, ...] = ()
+    evictions: tuple[PastEvictions, ...] = ()
+    passed_over: tuple[PassedOver, ...] = ()
     wishes: tuple[WishAnswer, ...] = ()
     epoch: int = 0
     rev: int = 0

@@ -59,6 +59,8 @@ class Stopped(Struct, frozen=True, kw_only=True, rename="camel"):
     restore: str = "auto"
     last_usage: Number | None = None
     depends_on: tuple[str, ...] = ()
+    group: str | None = None
+    """Its own: it comes back when there is room for all of them."""
     labels: dict[str, str] = {}
     """Its own, by which a disruption budget still expects it."""
     attempts: int = 0

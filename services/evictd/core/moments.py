@@ -74,6 +74,21 @@ def after(time: datetime, seconds: float) -> datetime:
         return LAST
 
 
+def utc_of(boot_seconds: float, now: Now) -> datetime:
+    """An instant of the worker's own clock as it is written down."""
+    return after(now.utc, boot_seconds - now.boot_seconds)
+
+
+def boot_seconds_of(time: datetime, now: Now) -> float:
+    """An instant that was written down, on the worker's own clock; it may lie before the boot."""
+    return now.boot_seconds + (time - now.utc).total_seconds()
+
+
+def past_boot_seconds(time: datetime, now: Now) -> float:
+    """The same of what has been; what comes from the future is new: a clock was set back."""
+    return min(now.boot_seconds, boot_seconds_of(time, now))
+
+
 def in_utc(time: datetime) -> datetime:
     """The same instant; the nearest that can be written, where UTC has none for it."""
     try:

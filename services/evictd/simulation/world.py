@@ -213,6 +213,7 @@ class World:
             restore=pod.restore,
             last_usage=None if memory is None else memory.working_set_bytes,
             depends_on=pod.depends_on,
+            group=pod.group,
         )
 
     def _fall(self, pod: PodReference, stopped: Stopped | None) -> None:

@@ -9,6 +9,7 @@ from evictd.core.back_off import BACK_OFF_SECONDS
 from evictd.core.decision import Wished
 from evictd.core.decision.failures import FAILED_SECONDS, Failure
 from evictd.core.decision.upkeep import HARD_WAIT_SECONDS
+from evictd.core.pods import reference
 from evictd_schemas import Wish
 
 SOFT = "memory.available<2Gi/10"
@@ -143,9 +144,9 @@ def test_who_is_held_keeps_its_group_whatever_happens() -> None:
 
 def test_a_disk_takes_nobody_who_has_failed() -> None:
     """A stop frees no space there: to try it again and again would be for nothing."""
-    line, failed = "nodefs.available<1Gi", Failure(until_boot_seconds=900, uid=uid_of("web"))
+    line = "nodefs.available<1Gi"
     stage = Stage(rules_of(line))
-    stage.pod("web", uses="2Gi")
+    failed = Failure(pod=reference(stage.pod("web", uses="2Gi")), until_boot_seconds=900)
     stage.plan = structs.replace(stage.plan, failed={"shop/web": failed})
     turn = stage.observe("8Gi", signals={"nodefs.available": "512Mi"})
     assert turn.verdicts() == {"web": "Failed"}

@@ -22,7 +22,7 @@ from evictd.core.decision import (
     Retained,
     Wished,
 )
-from evictd.core.decision.loops import LOOP_SECONDS
+from evictd.core.decision.past import LATELY_SECONDS
 from evictd.core.decision.upkeep import HARD_WAIT_SECONDS
 from evictd.core.effects import Tick
 from evictd.core.holds import hold_on
@@ -141,7 +141,7 @@ class Node(Household):
     def loops(self) -> bool:
         """Whether anybody has gone three times within an hour."""
         return any(
-            third - first < LOOP_SECONDS
+            third - first < LATELY_SECONDS
             for times in self.evicted.values()
             for first, third in zip(times, times[2:], strict=False)
         )

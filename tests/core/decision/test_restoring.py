@@ -247,11 +247,15 @@ def test_a_return_that_was_observed_before_it_was_answered_is_told_once() -> Non
     assert stage.status(order, "Finished").events == []
 
 
-def test_what_others_start_again_is_no_loop_of_ours() -> None:
-    """Neither is a pod that is over a return."""
+@pytest.mark.parametrize("signal", ["memory.available", None])
+def test_what_others_start_again_is_a_loop_too_where_it_falls_for_a_shortage(
+    signal: str | None,
+) -> None:
+    """Somebody who asks for its end, and starts it, knows. A pod that is over is no return."""
     stage = household()
     for life in range(1, 5):
-        assert stage.fell("web", life=life, restore="never").events == []
+        told = stage.fell("web", life=life, restore="never", signal=signal).events
+        assert told == (["EvictionLoop"] if life >= 3 and signal else [])
         stage.pod("web", uid=uid_of(f"over {life}"), phase="Failed")
         assert stage.calm(after=1).events == []
         stage.gone("web")

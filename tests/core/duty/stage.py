@@ -42,6 +42,7 @@ POD = Pod(
     runtime_id="3fa9",
     termination_grace_period_seconds=30,
     depends_on=("shop/db",),
+    group="app",
     restore="never",
     stats=PodStatistics(memory=MemoryStatistics(working_set_bytes=512)),
 )

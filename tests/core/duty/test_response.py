@@ -68,6 +68,7 @@ def test_a_confirmed_end_is_reported_and_written_down() -> None:
             restore="never",
             last_usage=512,
             depends_on=("shop/db",),
+            group="app",
         ),
     )
     assert responder(StopEnded(uid=UID, outcome=GONE)) == ()

@@ -43,7 +43,7 @@ def decide(rules: Rules, plan: Plan, given: Given | Tick, now: Now) -> Step:
     if isinstance(given, Tick | Seen | Answered | Gone):
         return plan, effects
     plan, more = _with_wishes(rules, plan, given, now)
-    return standing.written(plan, (*effects, *more))
+    return standing.written(plan, (*effects, *more), now)
 
 
 def _taken(rules: Rules, plan: Plan, given: Given | Tick, now: Now) -> Step:

@@ -5,16 +5,18 @@ is chosen.
 """
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import TypeAlias
 
 from msgspec import Struct
 
+from evictd.core.back_off import BACK_OFF_SECONDS_MAX
 from evictd.core.decision.returns import Returns
-from evictd.core.moments import Now
+from evictd.core.moments import Now, boot_seconds_of, utc_of
 from evictd.core.pods import active
 from evictd.core.ways import Way
 from evictd.core.wording import name_text
-from evictd_schemas import Decision, Pod, PodReference
+from evictd_schemas import PassedOver, Pod, PodReference
 
 FAILED_SECONDS = 600.0
 """A pod whose eviction failed is passed over that long. [design, law 7]"""
@@ -24,20 +26,20 @@ looks first."""
 NAMES_MAX = 1_000
 """Names remembered; beyond it the oldest are forgotten."""
 DID_NOT_GO = "its eviction failed"
-PASSED_OVER = ", passed over for "
 
 
 class Failure(Struct, frozen=True, kw_only=True):
     """Why a name is passed over, and until when on the worker's own clock.
 
-    `uid`: the one life that it is about; None: every life of the name. `soft`: what failed was a
-    soft eviction. From `open_boot_seconds` on a hard shortage that finds nobody else takes it all
-    the same.
+    `pod`: the one life that it is about; with `every_life` the one that came back in another, and
+    all of that name are meant. `soft`: what failed was a soft eviction. From `open_boot_seconds` on
+    a hard shortage that finds nobody else takes it all the same.
     """
 
+    pod: PodReference
     until_boot_seconds: float
     why: str = DID_NOT_GO
-    uid: str | None = None
+    every_life: bool = False
     soft: bool = False
     open_boot_seconds: float = 0.0
 
@@ -48,7 +50,7 @@ class Victim(Struct, frozen=True, kw_only=True):
     `for_good`: it was stopped although its `action` may be to restart it.
     """
 
-    uid: str
+    pod: PodReference
     boot_seconds: float
     for_good: bool = False
 
@@ -65,14 +67,16 @@ def passed_over(failures: Failures, pod: Pod, now: Now, *, hard: bool) -> Failur
     failure = failures.get(name_text(pod))
     if failure is None or failure.until_boot_seconds <= now.boot_seconds:
         return None
-    if failure.uid not in (None, pod.uid) or _left_to_webhook(failure, pod, hard=hard):
+    about = failure.every_life or failure.pod.uid == pod.uid
+    if not about or _left_to_webhook(failure, pod, hard=hard):
         return None
     return failure
 
 
 def told(failure: Failure, now: Now) -> str:
     """Why, and for how long still."""
-    return f"{failure.why}{PASSED_OVER}{round(failure.until_boot_seconds - now.boot_seconds)} s"
+    seconds = round(failure.until_boot_seconds - now.boot_seconds)
+    return f"{failure.why}, passed over for {seconds} s"
 
 
 def taken_again(failures: Failures, pods: Iterable[Pod]) -> dict[str, Failure]:
@@ -86,30 +90,55 @@ def not_gone(
 ) -> dict[str, Failure]:
     """This very life did not go. `rest_seconds`: for so long it is not asked even as the last."""
     failure = Failure(
+        pod=pod,
         until_boot_seconds=now.boot_seconds + FAILED_SECONDS,
-        uid=pod.uid,
         soft=soft,
         open_boot_seconds=now.boot_seconds + rest_seconds,
     )
     return {name_text(pod): failure}
 
 
-def recalled(decision: Decision, now: Now) -> dict[str, Failure]:
-    """As our own last Decision tells, for ten minutes from now."""
-    until = now.boot_seconds + FAILED_SECONDS
-    return {
-        name_text(row.pod): Failure(
-            until_boot_seconds=until, why=row.why.partition(PASSED_OVER)[0], uid=row.pod.uid
+def written(failures: Failures, now: Now) -> tuple[PassedOver, ...]:
+    """The same for a Decision, which is what a restarted evictor has."""
+    return tuple(
+        PassedOver(
+            pod=failure.pod,
+            why=failure.why,
+            until=utc_of(failure.until_boot_seconds, now),
+            last_resort_time=utc_of(max(now.boot_seconds, failure.open_boot_seconds), now),
+            every_life=failure.every_life,
+            soft=failure.soft,
         )
-        for row in decision.ranking
-        if row.verdict == "Failed" and PASSED_OVER in row.why
+        for failure in current(failures, now).values()
+    )
+
+
+def recalled(told: Iterable[PassedOver], now: Now) -> dict[str, Failure]:
+    """As our own last Decision tells; a clock that was set back makes no pause longer."""
+    return {
+        name_text(one.pod): Failure(
+            pod=one.pod,
+            until_boot_seconds=_soon(one.until, FAILED_SECONDS, now),
+            why=one.why,
+            every_life=one.every_life,
+            soft=one.soft,
+            open_boot_seconds=_soon(one.last_resort_time, BACK_OFF_SECONDS_MAX, now),
+        )
+        for one in told
     }
 
 
+def _soon(time: datetime, seconds_max: float, now: Now) -> float:
+    return min(now.boot_seconds + seconds_max, boot_seconds_of(time, now))
+
+
 def fallen(returns: Returns, now: Now) -> dict[str, Victim]:
-    """Who has gone lately as far as the records of what is down tell, after a restart."""
+    """Who has gone lately as far as the records of what is down tell, after a restart.
+
+    Who has a record did not go only to be restarted.
+    """
     return {
-        name: Victim(uid=fall.uid, boot_seconds=fall.boot_seconds)
+        name: Victim(pod=fall.pod, boot_seconds=fall.boot_seconds, for_good=True)
         for name, fall in returns.falls.items()
         if not fall.returned and now.boot_seconds - fall.boot_seconds <= RETURN_SECONDS
     }
@@ -144,7 +173,7 @@ def returned(
     for pod in pods:
         name = name_text(pod)
         victim = recent.get(name)
-        if victim is None or victim.uid == pod.uid or not active(pod):
+        if victim is None or victim.pod.uid == pod.uid or not active(pod):
             continue
         del recent[name]
         on_purpose = pod.action == Way.RESTART and not victim.for_good
@@ -156,7 +185,9 @@ def returned(
 def _failure(victim: Victim, now: Now) -> Failure:
     seconds = now.boot_seconds - victim.boot_seconds
     return Failure(
+        pod=victim.pod,
         until_boot_seconds=now.boot_seconds + FAILED_SECONDS,
+        every_life=True,
         why=f"something started it again within {seconds:.0f} s of its eviction",
     )
 
@@ -166,7 +197,7 @@ def _brought_back(returns: Returns, name: str, victim: Victim) -> bool:
     if returns.returning is not None and returns.returning.name == name:
         return True
     falls = returns.falls.get(name)
-    return falls is not None and falls.returned and falls.uid == victim.uid
+    return falls is not None and falls.returned and falls.pod.uid == victim.pod.uid
 
 
 def _left_to_webhook(failure: Failure, pod: Pod, *, hard: bool) -> bool:

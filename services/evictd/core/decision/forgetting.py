@@ -9,11 +9,11 @@ from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import structs
 
-from evictd.core.decision.returns import Returns
+from evictd.core.decision.returns import Returns, life
 from evictd.core.effects import BusEffect, Publish, Retract
 from evictd.core.orders import OrderKind
 from evictd.core.rules import Rules
-from evictd_schemas import Order, OrderStatus, PodReference, topics
+from evictd_schemas import Order, OrderStatus, topics
 
 ORDER_NAME = "forget"
 """One record at a time; the next order replaces it."""
@@ -63,12 +63,11 @@ def _marked(returns: Returns, names: Collection[str]) -> Returns:
 
 
 def _order(rules: Rules, returns: Returns, name: str) -> Order:
-    namespace, _, own_name = name.partition("/")
     uid = returns.absent[name].stopped.uid
     return Order(
         uid=str(uuid5(NAMESPACE_URL, f"{rules.node}|{ORDER_NAME}|{name}|{uid}")),
         kind=OrderKind.FORGET,
-        target=PodReference(namespace=namespace, name=own_name, uid=uid),
+        target=life(name, uid),
     )
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 from evictd.core.decision.failures import Failure, Victim
 from evictd.core.decision.growth import Writing
 from evictd.core.decision.inputs import Judged
+from evictd.core.decision.past import History
 from evictd.core.decision.returns import Returns
 from evictd.core.effects import BusEffect
 from evictd.core.holds import hold_on
@@ -162,7 +163,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     writing: Writing | None = None
     relieved: dict[str, PodReference] = {}
     fruitless: dict[str, dict[str, float]] = {}
-    history: dict[str, tuple[float, ...]] = {}
+    history: History = {}
     warned: dict[str, float] = {}
     told_to_act: bool = False
     returns: Returns = Returns()

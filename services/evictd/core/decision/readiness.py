@@ -23,7 +23,7 @@ from evictd.core.signals.names import (
     condition_of,
 )
 from evictd.core.wording import name_text
-from evictd_schemas import Pod, Pressure, Stopped, ThresholdStatus, Wish
+from evictd_schemas import Number, Pod, Pressure, Stopped, ThresholdStatus, Wish
 
 ROOM_MARGIN = 0.1
 """What must stay above each line, as a share of the line, beside the workload's last usage: a
@@ -111,9 +111,12 @@ def _obstacles(look: Look, pods: dict[str, Pod], name: str) -> Iterator[str]:
         yield from _unasked(look, name, absent)
     if (needed := _waited_for(look, pods, name)) is not None:
         yield f"{needed} comes first"
-    if not _room(pressure, stopped):
-        used = rounded_text(MEMORY_AVAILABLE, stopped.last_usage or 0)
-        yield f"there is no room for the {used} that it used last"
+    together = (name,) if wished else _group(look, name)
+    used_bytes = sum(look.returns.absent[one].stopped.last_usage or 0 for one in together)
+    if not _room(pressure, used_bytes):
+        who = "it" if len(together) == 1 else f"its group of {len(together)}"
+        used = rounded_text(MEMORY_AVAILABLE, used_bytes)
+        yield f"there is no room for the {used} that {who} used last"
 
 
 def _unasked(look: Look, name: str, absent: Absent) -> Iterator[str]:
@@ -132,14 +135,34 @@ def _unasked(look: Look, name: str, absent: Absent) -> Iterator[str]:
         yield "it fell or failed too often to be tried again yet"
 
 
-def _room(pressure: Pressure, stopped: Stopped) -> bool:
-    """Whether each line holds with it, and a margin.
+def _group(look: Look, name: str) -> tuple[str, ...]:
+    """Itself and those of its group that come back by themselves too: a part is of no use."""
+    stopped = look.returns.absent[name].stopped
+    namespace = name.partition("/")[0]
+
+    def comes_too(other: str, held: Stopped) -> bool:
+        same = held.group == stopped.group and other.partition("/")[0] == namespace
+        return (
+            same
+            and held.restore == Restore.AUTO
+            and comes_back(held.signal)
+            and not (look.returns.is_forgotten(other) or look.wanted.held(other, look.now.utc))
+        )
+
+    if not stopped.group:
+        return (name,)
+    absent = look.returns.absent.items()
+    return tuple(other for other, one in absent if other == name or comes_too(other, one.stopped))
+
+
+def _room(pressure: Pressure, used_bytes: Number) -> bool:
+    """Whether each line holds with so much more, and a margin.
 
     Memory that cannot be told is no room; what else the machine does not have is no hindrance.
     """
     usages = {
-        MEMORY_AVAILABLE: stopped.last_usage or 0,
-        ALLOCATABLE_MEMORY_AVAILABLE: stopped.last_usage or 0,
+        MEMORY_AVAILABLE: used_bytes,
+        ALLOCATABLE_MEMORY_AVAILABLE: used_bytes,
         PID_AVAILABLE: 0,
     }
 

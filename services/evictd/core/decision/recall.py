@@ -5,7 +5,7 @@ What was decided since the start goes before it. [design, law 5]
 
 from msgspec import structs
 
-from evictd.core.decision import failures, reclaim, standing
+from evictd.core.decision import failures, past, reclaim, standing
 from evictd.core.decision.inputs import Recalled
 from evictd.core.decision.plan import Plan, Reclaiming, Step
 from evictd.core.decision.requests import recovered
@@ -25,17 +25,19 @@ def recalled(rules: Rules, plan: Plan, given: Recalled, now: Now) -> Step:
     plan, unwanted = without(plan, lambda item: of_another_mode(rules, item))
     if given.decision is None or plan.decision is not None:
         return plan, unwanted
-    plan = standing.remembered(_resumed(plan, given.decision, now), given.decision, now)
+    plan, told = standing.remembered(
+        rules, _resumed(plan, given.decision, now), given.decision, now
+    )
     if rules.profile.failed_victim_moves_on:
         lately = {**failures.fallen(plan.returns, now), **plan.victims}
         plan = structs.replace(plan, victims=lately)
-    if plan.reclaiming is None:
-        return plan, unwanted
-    return plan, (*unwanted, WakeAt(boot_seconds=plan.reclaiming.deadline_boot_seconds))
+    if plan.reclaiming is not None:
+        told = (*told, WakeAt(boot_seconds=plan.reclaiming.deadline_boot_seconds))
+    return plan, (*unwanted, *told)
 
 
 def _resumed(plan: Plan, decision: Decision, now: Now) -> Plan:
-    failed = failures.recalled(decision, now)
+    failed = failures.recalled(decision.passed_over, now)
     under_way = None
     if decision.order is not None and decision.signal is not None:
         under_way = Reclaiming(
@@ -48,6 +50,7 @@ def _resumed(plan: Plan, decision: Decision, now: Now) -> Plan:
         plan,
         judged=decision.judged,
         failed={**failed, **plan.failed},
+        history=past.recalled(plan.history, decision.evictions, now),
         reclaiming=plan.reclaiming or under_way,
         decision=decision,
     )

@@ -16,18 +16,12 @@ from evictd.core.decision import loops, occurrences
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.readiness import Look, Wanted, calm, in_turn, not_before, running
 from evictd.core.decision.reclaim import over
-from evictd.core.decision.returns import Absent, Falls, Returning, Returns
+from evictd.core.decision.returns import Absent, Falls, Returning, Returns, life
 from evictd.core.effects import BusEffect, Publish, Retract
-from evictd.core.moments import Now
+from evictd.core.moments import Now, past_boot_seconds
 from evictd.core.orders import OrderKind, OrderState
 from evictd.core.rules import Mode, Rules
-from evictd_schemas import (
-    Order,
-    OrderStatus,
-    PodReference,
-    Stopped,
-    topics,
-)
+from evictd_schemas import Order, OrderStatus, PodReference, Stopped, topics
 
 ORDER_NAME = "restore"
 """One at a time: a newer order replaces it."""
@@ -56,12 +50,11 @@ def fallen(
     if held is not None and held.stopped.uid == stopped.uid:
         facts = {"stopped": stopped, "lifted": False, "not_before_boot_seconds": rest}
         return returns.changed(name, **facts), ()
-    earlier, since = returns.falls.get(name), _since_boot_seconds(stopped, now)
-    falls = _fall(earlier, stopped, now)
+    earlier, since = returns.falls.get(name), past_boot_seconds(stopped.time, now)
+    falls = _fall(earlier, life(name, stopped.uid), stopped.time, now)
     absent = Absent(stopped=stopped, since_boot_seconds=since, not_before_boot_seconds=rest)
     returns = returns.with_fall(name, absent, falls)
-    life = PodReference(namespace=pod[0], name=pod[1], uid=stopped.uid)
-    return returns, loops.fallen(rules, life, earlier, falls, now)
+    return returns, loops.fallen(rules, stopped, earlier, falls, now)
 
 
 def answered(rules: Rules, returns: Returns, status: OrderStatus | None, now: Now) -> Step:
@@ -184,34 +177,26 @@ def _unwanted(returns: Returns, returning: Returning, wanted: Wanted, now: Now) 
     return held or returns.is_forgotten(returning.name)
 
 
-def _since_boot_seconds(stopped: Stopped, now: Now) -> float:
-    """When it went.
-
-    After a restart the record tells its age; one from the future is new.
-    """
-    return now.boot_seconds - max(0.0, (now.utc - stopped.time).total_seconds())
-
-
-def _fall(earlier: Falls | None, stopped: Stopped, now: Now) -> Falls:
+def _fall(earlier: Falls | None, pod: PodReference, time: datetime, now: Now) -> Falls:
     """One more fall of that name, unless a responder that restarted only says it again."""
-    seconds, time, uid = now.boot_seconds, stopped.time, stopped.uid
+    seconds = now.boot_seconds
     if earlier is None or seconds - earlier.boot_seconds > FORGIVEN_SECONDS:
         return Falls(
-            uid=uid,
+            pod=pod,
             count=1,
             first_boot_seconds=seconds,
             boot_seconds=seconds,
             first_time=time,
             time=time,
         )
-    return earlier if earlier.uid == uid else again(earlier, uid, seconds, time)
+    return earlier if earlier.pod.uid == pod.uid else again(earlier, pod, seconds, time)
 
 
-def again(earlier: Falls, uid: str, boot_seconds: float, time: datetime) -> Falls:
+def again(earlier: Falls, pod: PodReference, boot_seconds: float, time: datetime) -> Falls:
     """The same name has fallen once more, in another life."""
     return structs.replace(
         earlier,
-        uid=uid,
+        pod=pod,
         count=earlier.count + 1,
         boot_seconds=boot_seconds,
         time=time,
@@ -261,13 +246,12 @@ def _returned(rules: Rules, returns: Returns, name: str, now: Now) -> Step:
 def _order(rules: Rules, returns: Returns, name: str, given: Judged, now: Now) -> Step:
     """Ask for one start; the same look makes the same order."""
     stopped, pressure = returns.absent[name].stopped, given.pressure
-    namespace, _, own_name = name.partition("/")
     identity = f"{rules.node}|{name}|{stopped.uid}|{pressure.epoch}|{pressure.sequence}"
     order = Order(
         uid=str(uuid5(NAMESPACE_URL, identity)),
         kind=OrderKind.RESTORE,
         signal=stopped.signal,
-        target=PodReference(namespace=namespace, name=own_name, uid=stopped.uid),
+        target=life(name, stopped.uid),
         deadline_seconds=RESTORE_SECONDS,
     )
     deadline = now.boot_seconds + RESTORE_SECONDS + ANSWER_SECONDS

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, structs
 
-from evictd_schemas import Order, Stopped
+from evictd_schemas import Order, PodReference, Stopped
 
 V = TypeVar("V")
 
@@ -34,13 +34,13 @@ class Absent(Struct, frozen=True, kw_only=True):
 
 
 class Falls(Struct, frozen=True, kw_only=True):
-    """How often one name has fallen lately, and the `uid` that did last.
+    """How often one name has fallen lately, and the life that did last.
 
     `first_time` and `time`: the same two moments as the records tell them. `returned`: we brought
     it back after that. `forgotten`: a person wished that this life is never started again.
     """
 
-    uid: str
+    pod: PodReference
     count: int
     first_boot_seconds: float
     boot_seconds: float
@@ -96,8 +96,14 @@ class Returns(Struct, frozen=True, kw_only=True):
             absent is not None
             and falls is not None
             and falls.forgotten
-            and falls.uid == absent.stopped.uid
+            and falls.pod.uid == absent.stopped.uid
         )
+
+
+def life(name: str, uid: str) -> PodReference:
+    """One life of `namespace/name`."""
+    namespace, _, own_name = name.partition("/")
+    return PodReference(namespace=namespace, name=own_name, uid=uid)
 
 
 def _without(entries: dict[str, V], name: str) -> dict[str, V]:

@@ -1,40 +1,43 @@
-"""What stands beside a pass: who is down and why, how often they fell, what wishes are answered.
+"""What stands beside a pass: who is down and why, how often they fell or went, who is passed over,
+what wishes are answered.
 
 It is written into each Decision, for people, and for the evictor that comes after a restart.
 [design, laws 5 and 12]
 """
 
-from datetime import timedelta
-
 from msgspec import structs
 
-from evictd.core.decision import wishing
+from evictd.core.decision import failures, loops, past, wishing
 from evictd.core.decision.plan import Plan, Step
 from evictd.core.decision.readiness import pause_seconds
 from evictd.core.decision.report import ROWS_MAX
 from evictd.core.decision.restore import FORGIVEN_SECONDS, again
-from evictd.core.decision.returns import Falls, Returns
+from evictd.core.decision.returns import Falls, Returns, life
 from evictd.core.effects import BusEffect, Publish
-from evictd.core.moments import Now, after
-from evictd_schemas import AbsentPod, Decision, Fall, PodReference
+from evictd.core.moments import Now, after, past_boot_seconds
+from evictd.core.rules import Rules
+from evictd_schemas import AbsentPod, Decision, Fall
 
 
-def written(plan: Plan, effects: tuple[BusEffect, ...]) -> Step:
+def written(plan: Plan, effects: tuple[BusEffect, ...], now: Now) -> Step:
     """The Decisions of a step with all of that in them."""
     decision = plan.decision
     if decision is None or not any(_decides(effect) for effect in effects):
         return plan, effects
     told = tuple(
-        structs.replace(effect, message=_with_standing(plan, effect.message))
+        structs.replace(effect, message=_with_standing(plan, effect.message, now))
         if isinstance(effect, Publish) and isinstance(effect.message, Decision)
         else effect
         for effect in effects
     )
-    return structs.replace(plan, decision=_with_standing(plan, decision)), told
+    return structs.replace(plan, decision=_with_standing(plan, decision, now)), told
 
 
-def remembered(plan: Plan, decision: Decision, now: Now) -> Plan:
-    """What an earlier life of ours had written down. [design, law 5]"""
+def remembered(rules: Rules, plan: Plan, decision: Decision, now: Now) -> Step:
+    """What an earlier life of ours had written down, and who has fallen again since.
+
+    [design, law 5]
+    """
     falls = {f"{fall.pod.namespace}/{fall.pod.name}": _falls(fall, now) for fall in decision.falls}
     recent = {
         name: fall
@@ -42,29 +45,30 @@ def remembered(plan: Plan, decision: Decision, now: Now) -> Plan:
         if now.boot_seconds - fall.boot_seconds <= FORGIVEN_SECONDS
     }
     merged = {**recent, **plan.returns.falls}
+    told: list[BusEffect] = []
     for name, fall in plan.returns.falls.items():
         if name in recent:
             merged[name] = _joined(recent[name], fall)
+            if (absent := plan.returns.absent.get(name)) is not None:
+                loop = loops.fallen(rules, absent.stopped, recent[name], merged[name], now)
+                told.extend(loop)
     plan = structs.replace(plan, returns=structs.replace(plan.returns, falls=merged))
-    return wishing.recalled(plan, decision.wishes, decision.node)
+    return wishing.recalled(plan, decision.wishes, decision.node), tuple(told)
 
 
 def _joined(earlier: Falls, found: Falls) -> Falls:
     """What was remembered, and the record that was found: the same fall, or one more."""
-    if earlier.uid == found.uid:
+    if earlier.pod.uid == found.pod.uid:
         return earlier
-    return again(earlier, found.uid, found.boot_seconds, found.time)
+    return again(earlier, found.pod, found.boot_seconds, found.time)
 
 
 def _falls(fall: Fall, now: Now) -> Falls:
-    def boot_seconds(age: timedelta) -> float:
-        return now.boot_seconds - max(0.0, age.total_seconds())
-
     return Falls(
-        uid=fall.pod.uid,
+        pod=fall.pod,
         count=fall.count,
-        first_boot_seconds=boot_seconds(now.utc - fall.first_time),
-        boot_seconds=boot_seconds(now.utc - fall.time),
+        first_boot_seconds=past_boot_seconds(fall.first_time, now),
+        boot_seconds=past_boot_seconds(fall.time, now),
         first_time=fall.first_time,
         time=fall.time,
         returned=fall.returned,
@@ -76,13 +80,15 @@ def _decides(effect: BusEffect) -> bool:
     return isinstance(effect, Publish) and isinstance(effect.message, Decision)
 
 
-def _with_standing(plan: Plan, decision: Decision) -> Decision:
+def _with_standing(plan: Plan, decision: Decision, now: Now) -> Decision:
     """The newest of each list."""
     returns = plan.returns
     return structs.replace(
         decision,
         absent=tuple(_absent(returns, name) for name in list(returns.absent)[-ROWS_MAX:]),
-        falls=tuple(_fall(name, falls) for name, falls in list(returns.falls.items())[-ROWS_MAX:]),
+        falls=tuple(map(_fall, list(returns.falls.values())[-ROWS_MAX:])),
+        evictions=past.written(plan.history, now)[-ROWS_MAX:],
+        passed_over=failures.written(plan.failed, now)[-ROWS_MAX:],
         wishes=tuple(
             plan.answers[topic] for topic in list(plan.wishes)[-ROWS_MAX:] if topic in plan.answers
         ),
@@ -97,24 +103,19 @@ def _absent(returns: Returns, name: str) -> AbsentPod:
     if (pause := pause_seconds(returns, name)) and not absent.failures:
         times.append(after(stopped.time, pause))
     return AbsentPod(
-        pod=_reference(name, stopped.uid),
+        pod=life(name, stopped.uid),
         why=absent.why,
         next_try_time=max(times, default=None),
         falls=1 if falls is None else falls.count,
     )
 
 
-def _fall(name: str, falls: Falls) -> Fall:
+def _fall(falls: Falls) -> Fall:
     return Fall(
-        pod=_reference(name, falls.uid),
+        pod=falls.pod,
         count=falls.count,
         first_time=falls.first_time,
         time=falls.time,
         returned=falls.returned,
         forgotten=falls.forgotten,
     )
-
-
-def _reference(name: str, uid: str) -> PodReference:
-    namespace, _, own_name = name.partition("/")
-    return PodReference(namespace=namespace, name=own_name, uid=uid)

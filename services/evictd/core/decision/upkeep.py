@@ -87,7 +87,7 @@ def with_victim(rules: Rules, plan: Plan, own: OwnRequest, now: Now) -> Plan:
     if not rules.profile.failed_victim_moves_on:
         return plan
     victim = failures.Victim(
-        uid=own.pod.uid,
+        pod=own.pod,
         boot_seconds=now.boot_seconds,
         for_good=not restartable(own.request.spec.reason),
     )

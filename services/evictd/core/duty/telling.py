@@ -118,6 +118,7 @@ def record(rules: Rules, duty: Duty, now: Now, *, attempts: int = 0) -> tuple[Ef
         restore=_restore(pod.restore, signal_of(duty)),
         last_usage=None if memory is None else memory.working_set_bytes,
         depends_on=pod.depends_on,
+        group=pod.group,
         labels=pod.labels,
         attempts=attempts,
     )
