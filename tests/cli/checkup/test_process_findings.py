@@ -39,6 +39,20 @@ NOHANG = "## a comment = 1\nsoft_threshold_min_mem = {} \nhard_threshold_min_mem
             "at 10% of stalls for 10s",
         ),
         (Killer(name="psi-monitor"), State.OK, "at 40% of stalls"),
+        (Killer(name="kubelet"), State.OK, "at 1.2% of memory left"),
+        (
+            Killer(name="kubelet", configuration="evictionHard:\n  memory.available: 10%\n"),
+            State.PROBLEM,
+            "at 10% of memory left",
+        ),
+        (
+            Killer(
+                name="k3s-server",
+                arguments=("--kubelet-arg=eviction-hard=memory.available<1Gi,nodefs.available<5%",),
+            ),
+            State.PROBLEM,
+            "at 12.5% of memory left",
+        ),
         (Killer(name="oomd", configuration='{"rulesets": []}'), State.NOTE, "of its own"),
         (Killer(name="low-memory-monitor"), State.NOTE, "is running"),
         (Killer(name="lmkd"), State.NOTE, "is running"),
@@ -51,6 +65,25 @@ def test_a_killer_whose_line_comes_before_ours_is_a_problem(
     assert (only.check, only.state) == (f"killer {killer.name}", state)
     assert words in only.text
     assert state is State.OK or only.remedy
+
+
+@pytest.mark.parametrize(
+    ("configuration", "state", "words"),
+    [
+        ("", State.PROBLEM, "at 10% of memory left and as little swap, in a marked unit"),
+        ("[OOM]\nSwapUsedLimit=97%\n", State.OK, "at 3% of memory left"),
+    ],
+)
+def test_systemd_oomd_has_a_line_for_memory_and_swap_together_too(
+    configuration: str, state: State, words: str
+) -> None:
+    """Where there is swap: it counts what is used, we what is left."""
+    killer = Killer(name="systemd-oomd", configuration=configuration)
+    with_swap = OurLines(memory_percent=5.0, stall_percent=40.0, swap=True)
+    _, swap = killers.findings((killer,), with_swap)
+    assert (swap.check, swap.state) == ("killer systemd-oomd", state)
+    assert words in swap.text
+    assert len([*killers.findings((killer,), OURS)]) == 1
 
 
 @pytest.mark.parametrize("name", ["earlyoom", "systemd-oomd"])

@@ -188,18 +188,27 @@ def test_killers_are_found_with_their_arguments_and_files(lay: Laid) -> None:
             ),
             **process(13, "low-memory-moni", "/usr/libexec/low-memory-monitor"),
             **process(14, "bash", "bash", "-c", "grep earlyoom"),
+            **process(15, "kubelet", "/usr/bin/kubelet", "--v=2", "--config=/a/kubelet.yaml"),
             "etc/systemd/oomd.conf": "DefaultMemoryPressureLimit=50%",
             "etc/systemd/oomd.conf.d/10.conf": "DefaultMemoryPressureLimit=20%",
             "a/n.conf": "soft_threshold_min_mem = 7 %",
+            "a/kubelet.yaml": "evictionHard: {memory.available: 300Mi}",
         }
     )
     found = {
         one.name: one for one in processes.killers(processes.processes(folder / "proc"), folder)
     }
-    assert sorted(found) == ["earlyoom", "low-memory-monitor", "nohang", "systemd-oomd"]
+    assert sorted(found) == [
+        "earlyoom",
+        "kubelet",
+        "low-memory-monitor",
+        "nohang",
+        "systemd-oomd",
+    ]
     assert found["earlyoom"] == Killer(name="earlyoom", arguments=("-m", "4"))
     assert found["systemd-oomd"].configuration.splitlines()[-1].endswith("=20%")
     assert found["nohang"].configuration == "soft_threshold_min_mem = 7 %"
+    assert found["kubelet"].configuration.endswith("300Mi}")
 
 
 def test_evictd_its_broker_and_the_engine_are_guarded(lay: Laid) -> None:

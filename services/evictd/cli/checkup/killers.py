@@ -17,9 +17,14 @@ NOHANG_PERCENT = 5.0
 """Its soft line; the hard one is lower."""
 OOMD_PRESSURE_PERCENT = 60.0
 OOMD_PRESSURE_SECONDS = "30s"
+OOMD_USED_PERCENT = 90.0
+KUBELET_MIB = 100.0
 PSI_MONITOR_PERCENT = 40.0
 """What each of them does where nothing is configured."""
 KIB_PER_MIB = 1024
+MIB_OF_UNIT = {"Ki": 1 / 1024, "Mi": 1.0, "Gi": 1024.0}
+KUBELET_LINE = re.compile(r"""memory\.available["']?\s*[:<]\s*["']?(\d+(?:\.\d+)?)(%|[KMG]i)""")
+"""Its first line for memory, of a flag or a file: the hard ones are mostly written first."""
 
 
 class Killer(Struct, frozen=True, kw_only=True):
@@ -36,32 +41,37 @@ class Killer(Struct, frozen=True, kw_only=True):
 class OurLines(Struct, frozen=True, kw_only=True):
     """Our hard lines on this machine: memory left in percent and MiB, stalls in percent.
 
-    None where there is no such line, or the machine has no such signal.
+    None where there is no such line, or the machine has no such signal. `swap`: it has any.
     """
 
     memory_percent: float | None = None
     memory_total_mib: float | None = None
     stall_percent: float | None = None
+    swap: bool = False
 
 
 def findings(killers: tuple[Killer, ...], ours: OurLines) -> Iterator[Finding]:
-    """One line a killer."""
+    """One line for each way in which a killer decides."""
     if not killers:
         yield ok("other killers", "none is running")
     for killer in killers:
-        yield JUDGES[killer.name](killer, ours)
+        for judge in JUDGES[killer.name]:
+            if (found := judge(killer, ours)) is not None:
+                yield found
 
 
-def _against_memory(name: str, percent: float, ours: OurLines, remedy: str) -> Finding:
-    """`percent` of memory left is where it begins."""
+def _against_memory(
+    name: str, percent: float, ours: OurLines, remedy: str, *, when: str = ""
+) -> Finding:
+    """`percent` of memory left is where it begins; `when`: what must be the case besides."""
     check = f"killer {name}"
     if ours.memory_percent is None:
         return note(
             check,
-            f"acts at {percent:g}% of memory left, and evictd has no hard line for memory",
+            f"acts at {percent:g}% of memory left{when}, and evictd has no hard line for memory",
             means=f"{name} decides alone who is killed",
         )
-    text = f"acts at {percent:g}% of memory left, evictd at {ours.memory_percent:g}%"
+    text = f"acts at {percent:g}% of memory left{when}, evictd at {ours.memory_percent:g}%"
     if percent >= ours.memory_percent:
         return problem(
             check,
@@ -128,6 +138,33 @@ def _systemd_oomd(killer: Killer, ours: OurLines) -> Finding:
     )
 
 
+def _systemd_oomd_swap(killer: Killer, ours: OurLines) -> Finding | None:
+    """Of units that are marked for it: memory and swap both used up to the same share."""
+    if not ours.swap:
+        return None
+    limit = _number(settings(killer.configuration).get("SwapUsedLimit", ""))
+    limit = OOMD_USED_PERCENT if limit is None else limit
+    remedy = (
+        "SwapUsedLimit=97% in /etc/systemd/oomd.conf, or ManagedOOMSwap=auto for the slice of the "
+        "containers; see `oomctl`"
+    )
+    when = " and as little swap, in a marked unit"
+    return _against_memory(killer.name, round(100 - limit, 1), ours, remedy, when=when)
+
+
+def _kubelet(killer: Killer, ours: OurLines) -> Finding | None:
+    """By its flags, else its file; of a distribution that is one process with others too."""
+    text = f"{' '.join(killer.arguments)}\n{killer.configuration}"
+    found = KUBELET_LINE.search(text)
+    amount, unit = (KUBELET_MIB, "Mi") if found is None else (float(found[1]), found[2])
+    if unit != "%":
+        if not ours.memory_total_mib:
+            return _untold(killer, ours)
+        amount = 100 * amount * MIB_OF_UNIT[unit] / ours.memory_total_mib
+    remedy = "its evictionHard below ours, or `profile: kubelet` in mode observe beside it"
+    return _against_memory(killer.name, round(amount, 1), ours, remedy)
+
+
 def _psi_monitor(killer: Killer, ours: OurLines) -> Finding:
     text = f"lets the kernel kill at {PSI_MONITOR_PERCENT:g}% of stalls"
     return _against_stalls(
@@ -185,13 +222,17 @@ def settings(text: str) -> Mapping[str, str]:
     return found
 
 
-JUDGES: Mapping[str, Callable[[Killer, OurLines], Finding]] = {
-    "earlyoom": _earlyoom,
-    "nohang": _nohang,
-    "systemd-oomd": _systemd_oomd,
-    "psi-monitor": _psi_monitor,
-    "oomd": _untold,
-    "low-memory-monitor": _untold,
-    "lmkd": _untold,
+JUDGES: Mapping[str, tuple[Callable[[Killer, OurLines], Finding | None], ...]] = {
+    "earlyoom": (_earlyoom,),
+    "nohang": (_nohang,),
+    "systemd-oomd": (_systemd_oomd, _systemd_oomd_swap),
+    "psi-monitor": (_psi_monitor,),
+    "kubelet": (_kubelet,),
+    "kubelite": (_kubelet,),
+    "k3s-server": (_kubelet,),
+    "k3s-agent": (_kubelet,),
+    "oomd": (_untold,),
+    "low-memory-monitor": (_untold,),
+    "lmkd": (_untold,),
 }
 """Every killer that is known, by the name of its process."""

@@ -24,6 +24,9 @@ CONFIGURATIONS: dict[str, tuple[str, ...]] = {
     ),
     "nohang": ("etc/nohang/nohang.conf",),
     "oomd": ("etc/oomd.json",),
+    "kubelet": ("var/lib/kubelet/config.yaml",),
+    "k3s-server": ("etc/rancher/k3s/config.yaml",),
+    "k3s-agent": ("etc/rancher/k3s/config.yaml",),
 }
 """Where each keeps what it was told, in the order in which the later one wins."""
 CONTAINER_ID = re.compile(r"[0-9a-f]{64}")
@@ -56,9 +59,13 @@ class Process(Struct, frozen=True, kw_only=True):
         return words[words.index("evictd") + 1 :]
 
     def given(self, flag: str) -> str:
-        """The value of an option, "" without."""
-        pairs = zip(self.arguments, (*self.arguments[1:], ""), strict=True)
-        return next((value for word, value in pairs if word == flag), "")
+        """The value of an option, apart or after `=`; "" without."""
+        for index, word in enumerate(self.arguments):
+            if word == flag:
+                return next(iter(self.arguments[index + 1 :]), "")
+            if word.startswith(f"{flag}="):
+                return word.removeprefix(f"{flag}=")
+        return ""
 
 
 def processes(proc: Path) -> tuple[Process, ...]:

@@ -13,7 +13,7 @@ from evictd.cli.last_configuration import remembered
 from evictd.core.errors import InputError
 from evictd.core.evaluation.judgement import judge_of, readings_of
 from evictd.core.rules import Rules
-from evictd.core.signals.names import MEMORY_AVAILABLE
+from evictd.core.signals.names import MEMORY_AVAILABLE, SWAP_AVAILABLE
 from evictd.core.signals.thresholds import Threshold
 from evictd.shell.configuration import (
     ConfigurationError,
@@ -111,6 +111,7 @@ def our_lines(rules: Rules, here: Figures) -> OurLines:
         memory_percent=percent(MEMORY_AVAILABLE),
         memory_total_mib=None if memory is None else memory.capacity / MIB,
         stall_percent=None if stalls is None else round(100 - stalls, 1),
+        swap=SWAP_AVAILABLE in readings,
     )
 
 
