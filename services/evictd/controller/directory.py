@@ -12,7 +12,8 @@ from evictd_schemas import EvictionRequest, topics
 REPORTS_NOTED_MAX = 10_000
 """Topics of reports remembered until their Eviction is collected; further ones stay."""
 SHARED_NAME_BYTES = 240
-"""Longer pod names may share the names of their Evictions, which are cut at 253 bytes."""
+"""Longer pod names may share the names of their Evictions, which are cut at 253 bytes, and at a
+dash or a dot before that."""
 
 
 class Directory:
@@ -152,4 +153,4 @@ def _names(case: Case) -> set[tuple[str, str]]:
 
 
 def _shared(key: Key) -> tuple[str, str, str]:
-    return key.node, key.namespace, topics.cut(key.name, SHARED_NAME_BYTES)
+    return key.node, key.namespace, topics.cut(key.name, SHARED_NAME_BYTES).rstrip("-.")

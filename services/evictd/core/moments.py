@@ -67,11 +67,11 @@ def whole_second(time: datetime) -> datetime:
 
 
 def after(time: datetime, seconds: float) -> datetime:
-    """So many seconds later; the last moment that can be written, where that would be beyond it."""
+    """So many seconds later, or earlier; the nearest that can be written, where none is."""
     try:
         return time + timedelta(seconds=seconds)
     except OverflowError:
-        return LAST
+        return LAST if seconds > 0 else FIRST
 
 
 def utc_of(boot_seconds: float, now: Now) -> datetime:

@@ -223,3 +223,19 @@ async def test_a_cleared_observation_proves_nothing(bench: Bench) -> None:
     await bench.after(10)
     assert bench.answer() == ("False", "AwaitingEviction")
     assert bench.states() == {DEFAULT: "Active"}
+
+
+@pytest.mark.parametrize("name", ["web-", "web.", "web-.-"])
+async def test_workloads_whose_names_differ_in_their_end_have_evictions_of_their_own(
+    bench: Bench, name: str
+) -> None:
+    """Names of Evictions never end in a dash or a dot, so that both could have had one name."""
+    await bench.begin()
+    await bench.observe(web(), web(uid=OTHER, name=name))
+    await bench.request()
+    await bench.request(name="other", pod=name, uid=OTHER)
+    assert bench.names() == ["pod-1-web", "pod-2-web"]
+    await bench.observe(web(uid=OTHER, name=name))
+    await bench.after(6)
+    assert bench.answer() == ("False", "Succeeded")
+    assert bench.answer("other") == ("False", "AwaitingEviction")

@@ -78,6 +78,12 @@ def active_entry(status: EvictionStatus) -> ResponderStatus | None:
     return None if current is None else entry_of(status.responders, current.name)
 
 
+def past_return(status: EvictionStatus) -> bool:
+    """Whether a withdrawal cannot take back any more what the Active responder has begun."""
+    entry = active_entry(status)
+    return entry is not None and entry.point_of_no_return
+
+
 def serves(registration: Registration, pod: Pod) -> bool:
     """Whether a registered responder works for this pod."""
     if registration.status not in THERE:

@@ -28,12 +28,11 @@ from evictd.core.protocol.links import with_chain
 from evictd.core.protocol.patience import (
     FINISH_SECONDS,
     basis,
-    deadline,
     limit_of,
     stale_time,
     terms_of,
 )
-from evictd.core.protocol.progression import Step, Target, forced, progress
+from evictd.core.protocol.progression import Step, Target, forced, progress, turn_limit
 from evictd.core.protocol.relevance import relevant
 from evictd.core.protocol.reports import last_sign, merged
 from evictd.core.protocol.requesters import merge
@@ -80,9 +79,10 @@ def sync_eviction(rules: ControllerRules, case: Case, eviction: Eviction, now: N
     wish = wish_of(wanted_by(part), now.utc)
     eviction = _named(rules, eviction, part, wish, now)
     case, eviction = with_chain(rules, case, eviction, now)
-    if not eviction.status.target_responders and not case.over:
+    wanted = bool(wanted_by(part))
+    if wanted and not eviction.status.target_responders and not case.over:
         return case  # never observed: whose turn it would be is not known yet
-    view = _view(rules, case, eviction, wish, wanted=bool(wanted_by(part)))
+    view = _view(rules, case, eviction, wish, wanted=wanted)
     case = _with_end(rules, case, eviction, now)
     step = _forced(eviction.status, view) or _progressed(rules, case, eviction, view, now)
     return _written(rules, case, eviction, Outcome(view=view, step=step), now)
@@ -131,8 +131,7 @@ def _view(
         return View(wish=wish, target=Target.UNWANTED, superseded=True)
     if wanted:
         return View(wish=wish, target=Target.WANTED)
-    entry = chain.active_entry(eviction.status)
-    if entry is not None and entry.point_of_no_return:
+    if chain.past_return(eviction.status):
         return View(wish=wish, target=Target.WANTED, kept=True)
     return View(wish=wish, target=Target.UNWANTED)
 
@@ -199,8 +198,9 @@ def _entry(case: Case, eviction: Eviction, item: TargetResponder, now: Now) -> R
     if entry.start_time is None:
         entry = structs.replace(entry, start_time=stamp(now))
     if entry.deadline_time is None:
-        time = deadline(entry, terms_of(case, item.name), is_dry=eviction.status.dry_run)
-        entry = structs.replace(entry, deadline_time=time)
+        terms, is_dry = terms_of(case, item.name), eviction.status.dry_run
+        limit = turn_limit(entry, terms, is_dry=is_dry)
+        entry = structs.replace(entry, deadline_time=limit.time)
     return entry
 
 

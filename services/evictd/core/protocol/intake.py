@@ -1,14 +1,24 @@
 """Taking what is given into the case, before anything is decided. [contract 3]"""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import assert_never
 
 from msgspec import structs
 
 from evictd.core.effects import Tick
-from evictd.core.moments import Now, later_in_boot
+from evictd.core.moments import Now, after, later_in_boot
 from evictd.core.protocol import facts, reports
-from evictd.core.protocol.case import Case, Held, Run, stamp, with_eviction, with_held
+from evictd.core.protocol.case import (
+    Case,
+    Held,
+    Run,
+    dry,
+    of_kind,
+    running,
+    stamp,
+    with_eviction,
+    with_held,
+)
 from evictd.core.protocol.inputs import (
     ControllerRules,
     Forgotten,
@@ -21,11 +31,11 @@ from evictd.core.protocol.inputs import (
     Unconfirmed,
     Withdrawn,
 )
+from evictd.core.protocol.requesters import wants
 from evictd.core.protocol.requests import minted
 from evictd.core.protocol.vocabulary import PresenceStatus, RequestType
 from evictd_schemas import (
     EvictionRequest,
-    EvictionRequestSpec,
     Metadata,
     Moment,
     RequestStatus,
@@ -88,7 +98,7 @@ def _held(rules: ControllerRules, case: Case, given: Requested, now: Now) -> Hel
         None,
     )
     if known is None:
-        return _first_seen(rules, given, now)
+        return _first_seen(rules, case, given, now)
     request = _ours(given, known.status)
     if request.spec == known.request.spec:
         return structs.replace(known, request=request, unconfirmed=False)
@@ -97,11 +107,11 @@ def _held(rules: ControllerRules, case: Case, given: Requested, now: Now) -> Hel
         request=_ours(given, status),
         status=status,
         received_boot_seconds=now.boot_seconds,
-        deadline_time=_deadline(request.spec, known.deadline_time, now),
+        deadline_time=_deadline(request, known.deadline_time, stamp(now)),
     )
 
 
-def _first_seen(rules: ControllerRules, given: Requested, now: Now) -> Held:
+def _first_seen(rules: ControllerRules, case: Case, given: Requested, now: Now) -> Held:
     """Uid and time are minted at first sight, unless we remember having done so."""
     topic = topics.REQUEST.path.format(
         **topics.levels(given.requester), namespace=given.namespace, name=given.name
@@ -109,12 +119,18 @@ def _first_seen(rules: ControllerRules, given: Requested, now: Now) -> Held:
     status = given.status or RequestStatus(
         uid=minted(f"{rules.node}/{topic}", now), generation=1, creation_timestamp=stamp(now)
     )
-    since = status.creation_timestamp if given.status is not None else stamp(now)
+    request = _ours(given, status)
+    deadline_time = _deadline(request, None, status.creation_timestamp)
+    current = running(of_kind(case, is_dry=dry(rules, request)))
+    told = None if current is None else current.status.deadline_time
+    if deadline_time is not None and told is not None and given.status is not None:
+        # The wish may have come later than its request did: what was told of it then counts.
+        deadline_time = max(deadline_time, told)
     return Held(
-        request=_ours(given, status),
+        request=request,
         status=status,
         received_boot_seconds=now.boot_seconds,
-        deadline_time=_deadline(given.request.spec, None, structs.replace(now, utc=since)),
+        deadline_time=deadline_time,
     )
 
 
@@ -132,11 +148,14 @@ def _ours(given: Requested, status: RequestStatus) -> EvictionRequest:
     return EvictionRequest(metadata=metadata, spec=spec)
 
 
-def _deadline(spec: EvictionRequestSpec, known: datetime | None, now: Now) -> datetime | None:
-    """From the moment when the wish came; it is never moved back."""
+def _deadline(request: EvictionRequest, known: datetime | None, since: datetime) -> datetime | None:
+    """From the moment when the wish came; while it stands it is never moved back."""
+    spec = request.spec
     if spec.type != RequestType.SOFT_WITH_DEADLINE or spec.deadline_seconds is None:
         return None
-    wanted = stamp(now) + timedelta(seconds=spec.deadline_seconds)
+    if not wants(request):
+        return None
+    wanted = after(since, spec.deadline_seconds)
     return wanted if known is None else min(known, wanted)
 
 
@@ -186,12 +205,12 @@ def _after(rules: ControllerRules, taken_at: Moment, boot_seconds: float) -> boo
 
 
 def _registered(case: Case, given: Registered, now: Now) -> Case:
-    """A loss is remembered from the first time it is told."""
-    lost = given.registration is not None and given.registration.status == PresenceStatus.LOST
+    """A loss is remembered from the first time it is told, until the responder is ready again."""
+    status = None if given.registration is None else given.registration.status
     times = dict(case.run.lost_times)
-    if not lost:
-        times.pop(given.responder, None)
-    else:
+    if status == PresenceStatus.LOST:
         times.setdefault(given.responder, stamp(now))
+    elif status == PresenceStatus.READY:
+        times.pop(given.responder, None)
     run: Run = structs.replace(case.run, lost_times=times)
     return structs.replace(case, run=run)

@@ -22,7 +22,7 @@ from evictd.core.protocol.progression import (
     Limit,
     Terms,
     deferral_end,
-    silence_limit,
+    turn_limit,
 )
 from evictd.core.protocol.relevance import relevant
 from evictd.core.protocol.reports import last_sign, merge_time
@@ -36,8 +36,6 @@ from evictd_schemas import Eviction, ResponderStatus
 
 LOST_SECONDS = 10.0
 """A responder that is lost has this long to come back."""
-DRY_SECONDS = 30.0
-"""A dry Eviction ends at latest so long after its default entry became Active."""
 FINISH_SECONDS = 30.0
 """After the last completion an observation is waited for this long."""
 LIST_SECONDS = 10.0
@@ -53,16 +51,6 @@ def terms_of(case: Case, name: str) -> Terms:
     return case.run.terms.get(name, UPSTREAM_TERMS)
 
 
-def deadline(entry: ResponderStatus, terms: Terms, *, is_dry: bool) -> datetime | None:
-    """What is written as `deadlineTime` of an entry that is or becomes Active."""
-    time = silence_limit(entry, terms).time
-    if not is_dry or entry.name != DEFAULT_RESPONDER:
-        return time
-    if time is None or entry.start_time is None:
-        return time
-    return min(time, entry.start_time + timedelta(seconds=DRY_SECONDS))
-
-
 def limit_of(
     rules: ControllerRules, case: Case, eviction: Eviction, now: Now, entry: ResponderStatus
 ) -> Limit:
@@ -71,15 +59,18 @@ def limit_of(
     held_back = sign is not None and sign != entry.heartbeat_time
     if held_back:
         entry = structs.replace(entry, heartbeat_time=sign)
-    limit = silence_limit(entry, terms_of(case, entry.name))
+    is_dry = eviction.status.dry_run
+    limit = turn_limit(entry, terms_of(case, entry.name), is_dry=is_dry)
     if entry.deadline_time is not None and not held_back:
         limit = structs.replace(limit, time=entry.deadline_time)
-    if limit.time is not None and not eviction.status.dry_run:
-        limit = structs.replace(limit, time=max(limit.time, _silence_from(rules, now)))
+    heard_from = _silence_from(rules, now)
+    rehearses = is_dry and entry.name == DEFAULT_RESPONDER
+    if limit.time is not None and not rehearses:
+        limit = structs.replace(limit, time=max(limit.time, heard_from))
     lost = case.run.lost_times.get(entry.name)
     if lost is None or limit.time is None or entry.name == DEFAULT_RESPONDER:
         return limit
-    lost_limit = lost + timedelta(seconds=LOST_SECONDS)
+    lost_limit = max(lost + timedelta(seconds=LOST_SECONDS), heard_from)
     if lost_limit >= limit.time:
         return limit
     return Limit(time=lost_limit, cause=Interruption.RESPONDER_LOST)

@@ -31,6 +31,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     `remembers_terminal`: the moment when a terminal phase was first seen defers like a mark does.
     `targets_may_be_refused`: critical and protected targets, and short graces, are refused.
     `refused_count`: the wish of a refused request still counts beside valid ones.
+    `keeps_success`: a request whose target has been evicted stays so, whatever becomes of its spec.
     `keeps_owners`: a request that is gone stays an owner; else only while no other is left.
     `collects_running`: an Eviction without owners goes even before it has ended.
     """
@@ -42,6 +43,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     remembers_terminal: bool = False
     targets_may_be_refused: bool = False
     refused_count: bool = True
+    keeps_success: bool = False
     keeps_owners: bool = True
     round_pause_seconds: float = 0.0
     round_pause_seconds_max: float = 0.0
@@ -63,6 +65,7 @@ EVICTD = Policy(
     remembers_terminal=True,
     targets_may_be_refused=True,
     refused_count=False,
+    keeps_success=True,
     keeps_owners=False,
     round_pause_seconds=ROUND_PAUSE_SECONDS,
     round_pause_seconds_max=ROUND_PAUSE_SECONDS_MAX,

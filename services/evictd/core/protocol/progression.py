@@ -10,14 +10,22 @@ from typing import TypeAlias
 
 from msgspec import Struct, structs
 
+from evictd.core.moments import after
 from evictd.core.protocol.chain import Chain, active, entry_of
-from evictd.core.protocol.vocabulary import FINAL_STATES, Interruption, State
+from evictd.core.protocol.vocabulary import (
+    DEFAULT_RESPONDER,
+    FINAL_STATES,
+    Interruption,
+    State,
+)
 from evictd_schemas import ResponderStatus, TargetResponder
 
 SILENCE_SECONDS = 1200.0
 """Without a sign of life for so long a responder is interrupted, where it names no deadline."""
 REPORT_GRACE_SECONDS = 5.0
 """How long an ended target waits for the report of the responder that ended it."""
+DRY_SECONDS = 30.0
+"""A dry Eviction ends at latest so long after its default entry became Active."""
 
 
 class Target(StrEnum):
@@ -94,11 +102,25 @@ def silence_limit(entry: ResponderStatus, terms: Terms = UPSTREAM_TERMS) -> Limi
     return Limit(time=time, cause=Interruption.START_DEADLINE)
 
 
+def turn_limit(entry: ResponderStatus, terms: Terms, *, is_dry: bool) -> Limit:
+    """`silence_limit`; in a dry run the default responder's turn ends soon, whatever it says.
+
+    [contract 3, Eviction]
+    """
+    limit = silence_limit(entry, terms)
+    if not is_dry or entry.name != DEFAULT_RESPONDER:
+        return limit
+    if limit.time is None or entry.start_time is None:
+        return limit
+    latest = entry.start_time + timedelta(seconds=DRY_SECONDS)
+    return structs.replace(limit, time=min(limit.time, latest))
+
+
 def deferral_end(entry: ResponderStatus | None, basis: datetime | None) -> datetime | None:
     """Until when an ended target waits for a report; None where nothing is to be waited for."""
     if entry is None or entry.completion_time is not None or basis is None:
         return None
-    return basis + timedelta(seconds=REPORT_GRACE_SECONDS)
+    return after(basis, REPORT_GRACE_SECONDS)
 
 
 def progress(
@@ -114,10 +136,10 @@ def progress(
 ) -> Step:
     """One step of a sorted chain: a freshly activated responder is judged only in the next one.
 
-    `basis`: when the target ended. `takes_part`: who may be activated at all. `hands_over`: whether
-    a finished responder is followed by the next.
+    `basis`: when the target ended. `takes_part`: who may be activated at all, besides the one that
+    is. `hands_over`: whether a finished responder is followed by the next.
     """
-    turns = [item for item in chain if takes_part(item)]
+    turns = [item for item in chain if item.state == State.ACTIVE or takes_part(item)]
     if not turns or turns[-1].state in FINAL_STATES:
         return Step(chain=chain, done=True)
     current = active(chain)

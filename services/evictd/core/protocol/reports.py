@@ -6,15 +6,15 @@ from enum import StrEnum
 from msgspec import structs
 
 from evictd.core.effects import unstamped
-from evictd.core.moments import Now, whole_second
+from evictd.core.moments import Now, in_utc, whole_second
 from evictd.core.protocol.case import Case, Run, stamp, with_eviction
 from evictd.core.protocol.chain import active, active_entry, entry_of
 from evictd.core.protocol.conditions import eviction_finished, transition_time
 from evictd.core.protocol.inputs import Reported
 from evictd.core.protocol.policy import Policy
-from evictd.core.protocol.progression import UPSTREAM_TERMS, silence_limit
+from evictd.core.protocol.progression import UPSTREAM_TERMS, turn_limit
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, ConditionType
-from evictd_schemas import Eviction, Report, ResponderStatus
+from evictd_schemas import Eviction, Report, ResponderStatus, Setback
 
 LATE_SECONDS = 60.0
 """For so long after its turn a responder's report is only ignored; later it is rejected."""
@@ -148,16 +148,24 @@ def _entry(eviction: Eviction, entry: ResponderStatus, run: Run, now: datetime) 
     fresh = structs.replace(
         entry,
         heartbeat_time=heartbeat,
-        expected_completion_time=expected and max(start, whole_second(expected)),
+        expected_completion_time=expected and max(start, whole_second(in_utc(expected))),
         completion_time=completion,
         message=report.message,
         point_of_no_return=entry.point_of_no_return or report.point_of_no_return,
-        setback=report.setback,
+        setback=_setback(report),
     )
     if heartbeat == entry.heartbeat_time:
         return fresh
     terms = run.terms.get(entry.name, UPSTREAM_TERMS)
-    return structs.replace(fresh, deadline_time=silence_limit(fresh, terms).time)
+    limit = turn_limit(fresh, terms, is_dry=eviction.status.dry_run)
+    return structs.replace(fresh, deadline_time=limit.time)
+
+
+def _setback(report: Report) -> Setback | None:
+    setback = report.setback
+    if setback is None or setback.next_try_time is None:
+        return setback
+    return structs.replace(setback, next_try_time=in_utc(setback.next_try_time))
 
 
 def _signs(
@@ -180,7 +188,7 @@ def _gone(eviction: Eviction, responder: str, report: Report) -> bool:
 
 
 def _clamped(time: datetime | None, start: datetime, now: datetime) -> datetime | None:
-    return None if time is None else max(start, min(whole_second(time), now))
+    return None if time is None else max(start, min(whole_second(in_utc(time)), now))
 
 
 def _left_time(case: Case, eviction: Eviction, responder: str) -> datetime | None:

@@ -21,6 +21,7 @@ from evictd.core.protocol.case import (
     with_eviction,
     with_held,
 )
+from evictd.core.protocol.chain import past_return
 from evictd.core.protocol.conditions import (
     PENDING,
     Conditions,
@@ -29,6 +30,7 @@ from evictd.core.protocol.conditions import (
     conclude,
     copied,
     failure,
+    holds,
     request_finished,
 )
 from evictd.core.protocol.inputs import ControllerRules
@@ -53,12 +55,17 @@ def sync_request(rules: ControllerRules, case: Case, held: Held, now: Now) -> Ca
     """The case after one sync of a request; a finished one waits for another spec."""
     if settled(held):
         return case
+    if rules.policy.keeps_success and holds(held.status.conditions, ConditionType.TARGET_EVICTED):
+        return _observed(case, held)
     is_dry = dry(rules, held.request)
     found = acceptance(rules, case, held)
     if found.answer is not Answer.ACCEPTED:
         return _answered(case, held, _verdict(found), None, now)
-    if is_dry and running(of_kind(case, is_dry=False)) is not None:
-        return _answered(case, held, failure(Cause.DRY_RUN, REAL_RUNS), None, now)
+    real = running(of_kind(case, is_dry=False))
+    if is_dry and real is not None:
+        stays = wanted_by(taking_part(rules, case, is_dry=False)) or past_return(real.status)
+        verdict = failure(Cause.DRY_RUN, REAL_RUNS) if stays else PENDING
+        return _answered(case, held, verdict, None, now)
     last, may_create = relevant(of_kind(case, is_dry=is_dry))
     if may_create and _due(rules, case, held, last, now):
         case = with_eviction(case, _created(rules, case, held, last, now))
@@ -152,6 +159,12 @@ def _shown(case: Case, held: Held, last: Eviction | None, now: Now) -> Case:
 def _answered(case: Case, held: Held, verdict: Verdict, last: Eviction | None, now: Now) -> Case:
     merged, _ = conclude(held.status.conditions, verdict, stamp(now))
     return _with_status(case, held, merged, last, now)
+
+
+def _observed(case: Case, held: Held) -> Case:
+    """Its answer stands under the spec that it has now."""
+    status = structs.replace(held.status, observed_generation=held.status.generation)
+    return with_held(case, structs.replace(held, status=status))
 
 
 def _with_status(

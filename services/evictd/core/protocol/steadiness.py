@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from msgspec import structs
 
-from evictd.core.moments import Now
+from evictd.core.moments import Now, after
 from evictd.core.protocol.case import Case, Clock
 from evictd.core.protocol.inputs import ControllerRules, Given, Reported
 
@@ -19,6 +19,8 @@ JUMP_SECONDS = 1.0
 
 def steadied(rules: ControllerRules, case: Case, now: Now) -> tuple[Case, Now]:
     """The case with this step's readings, and the moment in the target's own time."""
+    if case.clock is not None and case.clock.era != rules.era:
+        case = _of_a_former_era(case)
     skew_seconds = _skew_seconds(rules, case.clock, now)
     clock = Clock(
         era=rules.era, boot_seconds=now.boot_seconds, utc=now.utc, skew_seconds=skew_seconds
@@ -31,12 +33,12 @@ def translated(case: Case, given: Given) -> Given:
     """A report's times, which are readings of the wall clock, in the target's own time."""
     if not isinstance(given, Reported) or case.clock is None or not case.clock.skew_seconds:
         return given
-    skew = timedelta(seconds=case.clock.skew_seconds)
+    back_seconds = -case.clock.skew_seconds
     report = structs.replace(
         given.report,
-        heartbeat_time=_shifted(given.report.heartbeat_time, skew),
-        expected_completion_time=_shifted(given.report.expected_completion_time, skew),
-        completion_time=_shifted(given.report.completion_time, skew),
+        heartbeat_time=_shifted(given.report.heartbeat_time, back_seconds),
+        expected_completion_time=_shifted(given.report.expected_completion_time, back_seconds),
+        completion_time=_shifted(given.report.completion_time, back_seconds),
     )
     return structs.replace(given, report=report)
 
@@ -52,5 +54,14 @@ def _skew_seconds(rules: ControllerRules, clock: Clock | None, now: Now) -> floa
     return clock.skew_seconds if small else clock.skew_seconds + jump_seconds
 
 
-def _shifted(time: datetime | None, skew: timedelta) -> datetime | None:
-    return None if time is None else time - skew
+def _of_a_former_era(case: Case) -> Case:
+    """What was waited for before a reboot began before everything that is observed after it."""
+    requests = tuple(structs.replace(held, received_boot_seconds=0.0) for held in case.requests)
+    run = case.run
+    if run.finish is not None:
+        run = structs.replace(run, finish=structs.replace(run.finish, boot_seconds=0.0))
+    return structs.replace(case, requests=requests, run=run)
+
+
+def _shifted(time: datetime | None, seconds: float) -> datetime | None:
+    return None if time is None else after(time, seconds)
