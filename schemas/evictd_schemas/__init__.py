@@ -27,6 +27,7 @@ from evictd_schemas.decision import (
     RankedPod,
     WishAnswer,
 )
+from evictd_schemas.disk import Growth, Loss, ReclaimOutcome
 from evictd_schemas.events import Event, WorkerStatus
 from evictd_schemas.eviction import (
     API_VERSION,
@@ -85,8 +86,10 @@ __all__ = [
     "Fall",
     "FileSystemStatistics",
     "Forced",
+    "Growth",
     "LabelSelector",
     "Layout",
+    "Loss",
     "MemoryStatistics",
     "Metadata",
     "Moment",
@@ -108,6 +111,7 @@ __all__ = [
     "ProcessStatistics",
     "RankedPod",
     "Reason",
+    "ReclaimOutcome",
     "Registration",
     "Report",
     "RequestStatus",

@@ -6,6 +6,7 @@
 from msgspec import Struct
 
 from evictd_schemas.common import Number, PodReference, Timestamp
+from evictd_schemas.disk import Loss, ReclaimOutcome
 
 
 class RankedPod(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -92,6 +93,8 @@ class Decision(Struct, frozen=True, kw_only=True, rename="camel"):
     """One pass of the evictor. `judged` holds the observation times this pass has used up.
 
     `absent`, `falls`, `evictions`, `passed_over` and `wishes` are the newest hundred of each.
+    `losses`: what each file system loses, where that decides. `reclaims`: what was or would be
+    given back, of each signal that is short.
     """
 
     node: str
@@ -112,5 +115,7 @@ class Decision(Struct, frozen=True, kw_only=True, rename="camel"):
     evictions: tuple[PastEvictions, ...] = ()
     passed_over: tuple[PassedOver, ...] = ()
     wishes: tuple[WishAnswer, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    reclaims: tuple[ReclaimOutcome, ...] = ()
     epoch: int = 0
     rev: int = 0

@@ -19,7 +19,6 @@ from tests.core.decision.test_reclaiming import limited
 
 from evictd.core.decision import Seen, Wished, usage
 from evictd.core.decision.grace import pressure_grace_seconds
-from evictd.core.decision.growth import Growth, Loss
 from evictd.core.decision.loops import counted
 from evictd.core.decision.past import LATELY_SECONDS, Past
 from evictd.core.effects import Emit
@@ -58,19 +57,6 @@ def test_a_stop_frees_anonymous_shared_and_swapped_memory_alike() -> None:
     assert usage.freed_bytes(PodStatistics(memory=alone)) == 100
     unknown = MemoryStatistics(working_set_bytes=900)
     assert usage.freed_bytes(PodStatistics(memory=unknown)) == 900
-
-
-def test_who_wrote_half_of_the_loss_explains_it() -> None:
-    def grown(amount: int, left: int = 100) -> Growth:
-        return Growth(amount=amount, seconds=60, lost=10, left=left)
-
-    loss = Loss(amount=10, seconds=60, grown={"a": grown(5), "b": grown(4)})
-    assert loss.unattributed == 1
-    assert loss.writer(("a", "b")) == "a"
-    assert loss.writer(("b",)) is None
-    assert Loss(amount=4, seconds=60, grown={"a": grown(5)}).unattributed == 0
-    slow = {"a": grown(10, left=10 * 24 * 60 + 1)}
-    assert Loss(amount=10, seconds=60, grown=slow).writer(("a",)) is None, "it lasts for over a day"
 
 
 @pytest.mark.parametrize(("cap", "grace"), [(-1, 30), (0, 0), (7, 7), (60, 30)])

@@ -156,12 +156,14 @@ def test_reclaiming_is_not_repeated_at_once_when_nobody_could_go() -> None:
     assert low(stage, after=10).orders != []
 
 
-def test_observing_reclaims_nothing_and_waits_for_nothing() -> None:
+def test_observing_only_asks_what_would_be_given_back_and_goes_on() -> None:
     stage = disk(mode=Mode.OBSERVE)
     turn = low(stage)
-    assert (turn.action, turn.orders) == ("Reclaim", [])
+    (order,) = turn.orders
+    assert (turn.action, order.dry_run) == ("Reclaim", True)
     assert turn.verdicts() == {"hog": "Victim", "web": "Candidate"}
-    assert low(stage).action == "Reclaim"
+    assert stage.finish(order, state="Refused").action == "Evict"
+    assert (low(stage).action, low(stage).requests) == ("Evict", [])
 
 
 def test_a_rehearsal_orders_a_rehearsal() -> None:
@@ -340,7 +342,7 @@ def test_a_rehearsal_tells_what_each_step_would_take_and_goes_on() -> None:
     status = OrderStatus(order_uid=order.uid, state="Refused", steps=steps)
     turn = stage.tell(Ordered(name="reclaim", status=status))
     assert turn.event_messages[0] == (
-        "nodefs.available: a reclaim would take images 2 (3Mi), logs not supported by docker;"
+        "nodefs.available: a reclaim would take images 2 (3Mi) (logs: not supported by docker);"
         " nothing was taken, mode is dry-run"
     )
     assert turn.event_data[0]["steps"][0]["taken"] == ("a:1", "b:1")

@@ -47,7 +47,7 @@ def _choice(scene: Scene, plan: Plan, acting: ThresholdStatus, *, nobody_else: b
     left_behind = frozenset({Verdict.FAILED} if nobody_else else ())
     order = together.bound(known, pods, order, left_behind=left_behind)
     if filling.spares(rules, signal):
-        order = filling.told(plan, signal, order)
+        order = filling.told(filling.loss(scene.layout, plan, signal), signal, order)
         writer = filling.chosen(scene, plan, signal, may_go(order))
         unit = () if writer is None else known.unit(pods[writer])
     else:

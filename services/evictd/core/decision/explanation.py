@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 
 from evictd.core.decision import ranking
 from evictd.core.decision.candidates import Verdict, evictable, may_go, victim
-from evictd.core.decision.filling import spares
+from evictd.core.decision.filling import loss, spares
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.passes import ranked
 from evictd.core.decision.plan import Plan
@@ -25,7 +25,7 @@ from evictd.core.signals.amounts import rounded_text
 from evictd.core.signals.names import MEMORY_AVAILABLE, Resource, resource_of
 from evictd.core.signals.thresholds import LESS_THAN
 from evictd.core.wording import name_text
-from evictd_schemas import Layout, Pod, RankedPod, ThresholdStatus
+from evictd_schemas import Layout, Loss, Pod, RankedPod, ThresholdStatus
 
 PRIORITY_MIN, PRIORITY_MAX = -(2**31), 2**31 - 1
 
@@ -68,7 +68,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     """Who would go for a shortage of `signal`, first to go first.
 
     `between[i]` tells what put row i before row i + 1. `spared`: nobody goes for this signal unless
-    his growth explains the loss. [design, profile host: disk and inodes]
+    his growth explains the loss, which is `loss` as the decision computed it, where it is known.
+    [design, profile host: disk and inodes]
     """
 
     signal: str
@@ -77,6 +78,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     places: tuple[Place, ...]
     between: tuple[str, ...]
     spared: bool = False
+    loss: Loss | None = None
 
     def place_of(self, uid: str) -> int:
         """The index of a pod in the order."""
@@ -103,6 +105,7 @@ def explained(situation: Situation, signal: str | None = None) -> Explanation:
         places=places,
         between=tuple(_between(rules, subject, places)),
         spared=spares(rules, threshold.signal),
+        loss=loss(scene.layout, situation.plan, threshold.signal),
     )
 
 

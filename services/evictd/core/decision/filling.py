@@ -8,18 +8,17 @@ from msgspec import structs
 
 from evictd.core.decision import growth
 from evictd.core.decision.candidates import may_go
-from evictd.core.decision.growth import Growth, Loss
 from evictd.core.decision.plan import Plan
 from evictd.core.decision.scene import Scene
 from evictd.core.effects import Figures
 from evictd.core.moments import elapsed_seconds, moment
 from evictd.core.protocol.vocabulary import Status
 from evictd.core.rules import Rules
-from evictd.core.signals.amounts import rounded_text
-from evictd.core.signals.layouts import CONTAINERFS, IMAGEFS, NODEFS
+from evictd.core.signals.amounts import measured_text
+from evictd.core.signals.layouts import same_disk
 from evictd.core.signals.names import DISK, condition_of, resource_of
 from evictd.core.wording import name_text
-from evictd_schemas import Layout, RankedPod, Stopped, ThresholdStatus
+from evictd_schemas import Growth, Layout, Loss, Pod, RankedPod, Stopped, ThresholdStatus
 
 COUNT_SECONDS = 30.0
 """How long a count of what is on the disk is waited for after a crossing, before nobody is said to
@@ -39,8 +38,8 @@ def chosen(scene: Scene, plan: Plan, signal: str, candidates: Collection[str]) -
     """The one that may be stopped; nobody where one was stopped for this crossing already."""
     if stopped_already(scene, plan, signal) is not None:
         return None
-    lost = _loss(plan, signal)
-    return None if lost is None else lost.writer(candidates)
+    lost = loss(scene.layout, plan, signal)
+    return None if lost is None else growth.writer(lost, candidates)
 
 
 def stopped_already(scene: Scene, plan: Plan, signal: str) -> str | None:
@@ -61,17 +60,6 @@ def stopped_already(scene: Scene, plan: Plan, signal: str) -> str | None:
         ),
         None,
     )
-
-
-def same_disk(layout: Layout, signal: str) -> tuple[str, ...]:
-    """The signals that tell the same of the same file system, itself included."""
-    image = "image" if layout.dedicated_image_fs else "node"
-    disks = ("node", image, "container" if layout.dedicated_container_fs else image)
-    for column in zip(NODEFS, IMAGEFS, CONTAINERFS, strict=True):
-        if signal in column:
-            mine = disks[column.index(signal)]
-            return tuple(name for name, disk in zip(column, disks, strict=True) if disk == mine)
-    return (signal,)
 
 
 def one_a_disk(
@@ -108,49 +96,86 @@ def why_nobody(
         return "nobody may be evicted"
     if (stopped := stopped_already(scene, plan, signal)) is not None:
         return f"{stopped} was stopped for it already; a stop frees no space"
-    lost = _loss(plan, signal)
-    if lost is None or lost.amount <= 0:
+    lost = loss(scene.layout, plan, signal)
+    if lost is None or lost.lost <= 0:
         return "nobody is seen to fill it; a stop frees no space"
-    whole, unknown = (rounded_text(signal, part) for part in (lost.amount, lost.unattributed))
-    return (
-        f"nobody's growth explains the {whole} lost in {lost.seconds:g} s,"
-        f" of which {unknown} are in no known layer or log"
-    )
+    return _why_no_writer(lost, signal, ranking)
 
 
-def told(plan: Plan, signal: str, ranking: Sequence[RankedPod]) -> tuple[RankedPod, ...]:
+def loss(layout: Layout, plan: Plan, signal: str) -> Loss | None:
+    """What the file system of a signal lost, as far as it is counted."""
+    told_under = same_disk(layout, signal)
+    return next((one for one in plan.losses if one.signal in told_under), None)
+
+
+def growth_seen(scene: Scene, plan: Plan, signal: str, pod: Pod) -> Growth | None:
+    """What it wrote, where that is why it goes."""
+    if not spares(scene.rules, signal):
+        return None
+    return growth.growth_of(loss(scene.layout, plan, signal), pod.uid)
+
+
+def sentence(signal: str, pod: Pod, grown: Growth) -> str:
+    """Why it is the one, for its request and all that is told of it."""
+    return f"Pod {pod.name} {wrote_text(signal, grown)}; {judged_text(signal, grown)}."
+
+
+def told(lost: Loss | None, signal: str, ranking: Sequence[RankedPod]) -> tuple[RankedPod, ...]:
     """The rows with the rate at which each writes to that disk."""
-    lost = _loss(plan, signal)
-    if lost is None:
-        return tuple(ranking)
     return tuple(
-        structs.replace(row, why=f"{row.why}; {_rate(signal, lost.grown[row.pod.uid])}")
-        if row.pod.uid in lost.grown
-        else row
+        row
+        if (grown := growth.growth_of(lost, row.pod.uid)) is None
+        else structs.replace(row, why=f"{row.why}; {wrote_text(signal, grown)}")
         for row in ranking
     )
 
 
+def wrote_text(signal: str, grown: Growth) -> str:
+    """How much one wrote, how fast, and how much of it to its logs."""
+    amount = measured_text(signal, grown.grown)
+    rate = f"wrote {amount} in {grown.seconds:.0f} s ({rate_text(signal, grown.per_second)})"
+    if grown.logs <= 0:
+        return rate
+    part = "all" if grown.logs >= grown.grown else measured_text(signal, grown.logs)
+    return f"{rate}, {part} of it to its logs"
+
+
+def rate_text(signal: str, per_second: float) -> str:
+    """A rate for people; what is slower than one of its unit a second is told as that."""
+    return f"{'<' if per_second < 1 else ''}{measured_text(signal, max(1, per_second))}/s"
+
+
+def judged_text(signal: str, grown: Growth) -> str:
+    """What its growth means for the file system: the rule that says whether it is worth a stop."""
+    lost = measured_text(signal, grown.lost)
+    if grown.lost <= 0:
+        return "nothing was lost meanwhile"
+    if not growth.most_of_it(grown):
+        return f"that is less than half of the {lost} lost meanwhile"
+    if not growth.matters(grown):
+        return f"that explains the {lost} lost meanwhile, but {_slow(signal, grown)}"
+    return f"that explains the {lost} lost meanwhile"
+
+
 def figures(scene: Scene, plan: Plan, signal: str, ranking: Sequence[RankedPod]) -> Figures:
     """What is known of a full disk: who grows, and how much is in no known layer or log."""
-    lost = None if not spares(scene.rules, signal) else _loss(plan, signal)
+    lost = loss(scene.layout, plan, signal) if spares(scene.rules, signal) else None
     reading = scene.newest.observation.signals.get(signal)
     found: Figures = {}
     if lost is not None:
-        growing = sorted(lost.grown.items(), key=lambda item: -item[1].per_second)
         names = {row.pod.uid: name_text(row.pod) for row in ranking}
         found = {
-            "lost": lost.amount,
+            "lost": lost.lost,
             "lostSeconds": lost.seconds,
             "lostUnattributed": lost.unattributed,
             "growing": [
                 {
-                    "pod": names.get(uid, uid),
-                    "grown": growth.amount,
-                    "seconds": growth.seconds,
-                    "perSecond": round(growth.per_second, 1),
+                    "pod": names.get(one.pod.uid, one.pod.uid),
+                    "grown": one.grown,
+                    "seconds": one.seconds,
+                    "perSecond": round(one.per_second, 1),
                 }
-                for uid, growth in growing[:GROWING_MAX]
+                for one in lost.growing[:GROWING_MAX]
             ],
         }
     if plan.writing is not None and plan.writing.tracks and reading is not None:
@@ -160,13 +185,25 @@ def figures(scene: Scene, plan: Plan, signal: str, ranking: Sequence[RankedPod])
     return found
 
 
-def _loss(plan: Plan, signal: str) -> Loss | None:
-    return None if plan.writing is None else growth.loss(plan.writing, signal)
+def _why_no_writer(lost: Loss, signal: str, ranking: Sequence[RankedPod]) -> str:
+    """Of the one that grows fastest; where it explains nothing, of what is not explained."""
+    whole, unknown = (measured_text(signal, part) for part in (lost.lost, lost.unattributed))
+    fastest = next((one for one in lost.growing if growth.most_of_it(one)), None)
+    row = next((row for row in ranking if fastest and row.pod.uid == fastest.pod.uid), None)
+    if fastest is None or row is None:
+        return (
+            f"nobody's growth explains the {whole} lost in {lost.seconds:g} s,"
+            f" of which {unknown} are in no known layer or log"
+        )
+    wrote = f"{name_text(row.pod)} {wrote_text(signal, fastest)}"
+    if not growth.matters(fastest):
+        return f"{wrote}: {_slow(signal, fastest)}"
+    return f"{wrote} and so fills it, but is not stopped ({row.verdict})"
 
 
-def _rate(signal: str, grown: Growth) -> str:
-    amount = rounded_text(signal, grown.amount)
-    return f"wrote {amount} in {grown.seconds:.0f} s ({rounded_text(signal, grown.per_second)}/s)"
+def _slow(signal: str, grown: Growth) -> str:
+    left = measured_text(signal, grown.left)
+    return f"the {left} left last for over a day"
 
 
 def _in_this_crossing(scene: Scene, stopped: Stopped, signal: str) -> bool:

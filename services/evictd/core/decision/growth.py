@@ -13,22 +13,27 @@ from msgspec import Struct, structs
 
 from evictd.core.decision.usage import disk_bytes, disk_inodes
 from evictd.core.moments import elapsed_seconds, rebooted
+from evictd.core.pods import reference
 from evictd.core.signals.layouts import (
     CONTAINERFS,
     IMAGEFS,
     DiskPart,
     Shape,
     parts_measured,
+    same_disk,
     shape_of,
 )
 from evictd.core.signals.names import Resource, resource_of
 from evictd_schemas import (
     FileSystemStatistics,
+    Growth,
     Layout,
+    Loss,
     Moment,
     Number,
     Observation,
     Pod,
+    PodReference,
     StepOutcome,
 )
 
@@ -42,6 +47,7 @@ URGENT_SECONDS = 86_400.0
 healthy service are all that a full and quiet disk loses, and people are told in time."""
 
 _WRITTEN = (DiskPart.ROOT, DiskPart.LOGS)
+_LOGS = (DiskPart.LOGS,)
 
 
 class Freed(Struct, frozen=True, kw_only=True):
@@ -58,13 +64,14 @@ class Freed(Struct, frozen=True, kw_only=True):
 class Count(Struct, frozen=True, kw_only=True):
     """What one pod held of each signal's disk at one count, and what was left of the signals then.
 
-    `counted`: the figures' own time, which tells one count from another. `freed`: all that reclaims
-    had given back by then.
+    `counted`: the figures' own time, which tells one count from another. `logs`: the part of `held`
+    that is in logs. `freed`: all that reclaims had given back by then.
     """
 
     moment: Moment
     counted: datetime
     held: dict[str, int]
+    logs: dict[str, int]
     available: dict[str, Number]
     freed: Freed
 
@@ -72,6 +79,7 @@ class Count(Struct, frozen=True, kw_only=True):
 class Track(Struct, frozen=True, kw_only=True):
     """Of one pod: growth is that from `since` to `last`; `next` is the next `since`."""
 
+    pod: PodReference
     since: Count
     next: Count
     last: Count
@@ -84,45 +92,6 @@ class Writing(Struct, frozen=True, kw_only=True):
     freed: Freed = Freed()
 
 
-class Growth(Struct, frozen=True, kw_only=True):
-    """How much one pod wrote in how many seconds, and what was lost meanwhile and is left."""
-
-    amount: int
-    seconds: float
-    lost: Number
-    left: Number
-
-    @property
-    def per_second(self) -> float:
-        """The measured rate."""
-        return self.amount / self.seconds
-
-    @property
-    def explains(self) -> bool:
-        """Whether this is why the signal falls, and falls so fast that it matters."""
-        matters = self.per_second * URGENT_SECONDS >= self.left
-        return self.lost > 0 and self.amount >= EXPLAINED_SHARE * self.lost and matters
-
-
-class Loss(Struct, frozen=True, kw_only=True):
-    """How much of a signal was lost in how many seconds, and who wrote how much, by uid."""
-
-    amount: Number
-    seconds: float
-    grown: dict[str, Growth]
-
-    @property
-    def unattributed(self) -> Number:
-        """Written outside every layer and log that is known."""
-        return max(0, self.amount - sum(growth.amount for growth in self.grown.values()))
-
-    def writer(self, candidates: Collection[str]) -> str | None:
-        """Who grows fastest and so explains the loss, if anybody of these does."""
-        known = [uid for uid in candidates if uid in self.grown]
-        uid = max(known, key=lambda uid: self.grown[uid].per_second, default=None)
-        return uid if uid is not None and self.grown[uid].explains else None
-
-
 def noted(
     writing: Writing | None, observation: Observation, layout: Layout, moment: Moment
 ) -> Writing:
@@ -131,6 +100,7 @@ def noted(
     if observation.pods is None:
         return before
     parts = _parts(layout)
+    logs = {signal: [part for part in found if part in _LOGS] for signal, found in parts.items()}
     available = {
         signal: reading.available
         for signal, reading in observation.signals.items()
@@ -144,10 +114,11 @@ def noted(
                 moment=moment,
                 counted=counted,
                 held=_held(pod, parts),
+                logs=_held(pod, logs),
                 available=available,
                 freed=before.freed,
             )
-            tracks[pod.uid] = _followed(before.tracks.get(pod.uid), count)
+            tracks[pod.uid] = _followed(before.tracks.get(pod.uid), reference(pod), count)
     return structs.replace(before, tracks=tracks)
 
 
@@ -161,18 +132,43 @@ def reclaimed(writing: Writing, outcomes: Iterable[StepOutcome]) -> Writing:
     return structs.replace(writing, freed=freed)
 
 
-def loss(writing: Writing, signal: str) -> Loss | None:
-    """What went of a signal and who wrote it; None before anybody was counted twice."""
-    found = {uid: _grown(track, signal) for uid, track in writing.tracks.items()}
-    known = {uid: growth for uid, growth in found.items() if growth is not None}
-    if not known:
-        return None
-    longest = max(known.values(), key=lambda growth: growth.seconds)
-    return Loss(
-        amount=longest.lost,
-        seconds=longest.seconds,
-        grown={uid: growth for uid, growth in known.items() if growth.amount > 0},
-    )
+def losses(writing: Writing, layout: Layout) -> tuple[Loss, ...]:
+    """Of each file system its bytes and its inodes; none before anybody was counted twice."""
+    found: list[Loss] = []
+    for signal in parts_measured(layout):
+        told = same_disk(layout, signal)
+        if not any(earlier.signal in told for earlier in found):
+            found += _losses(writing, signal)
+    return tuple(found)
+
+
+def explains(growth: Growth) -> bool:
+    """Whether this is why the signal falls, and falls so fast that it matters."""
+    return growth.lost > 0 and most_of_it(growth) and matters(growth)
+
+
+def most_of_it(growth: Growth) -> bool:
+    """Whether so much was written that it explains what was lost."""
+    return growth.grown >= EXPLAINED_SHARE * growth.lost
+
+
+def matters(growth: Growth) -> bool:
+    """Whether what is left would be gone soon at that rate."""
+    return growth.per_second * URGENT_SECONDS >= growth.left
+
+
+def growth_of(loss: Loss | None, uid: str) -> Growth | None:
+    """What one pod wrote; None where it is not seen to write."""
+    growing = () if loss is None else loss.growing
+    return next((growth for growth in growing if growth.pod.uid == uid), None)
+
+
+def writer(loss: Loss, candidates: Collection[str]) -> str | None:
+    """Who grows fastest and so explains the loss, if anybody of these does."""
+    growing = {growth.pod.uid: growth for growth in loss.growing}
+    known = [growing[uid] for uid in candidates if uid in growing]
+    fastest = max(known, key=lambda growth: growth.per_second, default=None)
+    return fastest.pod.uid if fastest is not None and explains(fastest) else None
 
 
 def counted_since(writing: Writing, moment: Moment) -> bool:
@@ -186,14 +182,32 @@ def held_amount(writing: Writing, signal: str) -> int:
     return sum(track.last.held.get(signal, 0) for track in writing.tracks.values())
 
 
-def _followed(track: Track | None, count: Count) -> Track:
+def _followed(track: Track | None, pod: PodReference, count: Count) -> Track:
     if track is None or rebooted(track.last.moment, count.moment):
-        return Track(since=count, next=count, last=count)
+        return Track(pod=pod, since=count, next=count, last=count)
     if track.last.counted == count.counted:
         return track
     if elapsed_seconds(track.next.moment, count.moment) < WINDOW_SECONDS:
         return structs.replace(track, last=count)
-    return Track(since=track.next, next=count, last=count)
+    return Track(pod=pod, since=track.next, next=count, last=count)
+
+
+def _losses(writing: Writing, signal: str) -> Iterator[Loss]:
+    """What went of a signal and who wrote it, if anybody was counted twice."""
+    known = [
+        growth for track in writing.tracks.values() if (growth := _grown(track, signal)) is not None
+    ]
+    if not known:
+        return
+    longest = max(known, key=lambda growth: growth.seconds)
+    growing = [growth for growth in known if growth.grown > 0]
+    yield Loss(
+        signal=signal,
+        lost=longest.lost,
+        seconds=longest.seconds,
+        unattributed=max(0, longest.lost - sum(growth.grown for growth in growing)),
+        growing=tuple(sorted(growing, key=lambda growth: -growth.per_second)),
+    )
 
 
 def _grown(track: Track, signal: str) -> Growth | None:
@@ -202,9 +216,13 @@ def _grown(track: Track, signal: str) -> Growth | None:
     known = (since.held, last.held, since.available, last.available)
     if seconds <= 0 or not all(signal in figures for figures in known):
         return None
+    grown = last.held[signal] - since.held[signal]
     return Growth(
-        amount=last.held[signal] - since.held[signal],
+        pod=track.pod,
+        grown=grown,
+        logs=last.logs.get(signal, 0) - since.logs.get(signal, 0),
         seconds=seconds,
+        per_second=grown / seconds,
         lost=since.available[signal]
         - last.available[signal]
         + last.freed.of(signal)

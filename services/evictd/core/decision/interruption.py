@@ -5,7 +5,15 @@ It knows no step and no order, `reclaim` does. [kubelet-eviction 7]
 
 from msgspec import structs
 
-from evictd.core.decision import filling, growth, occurrences, passes, reclaim, report
+from evictd.core.decision import (
+    consent,
+    filling,
+    growth,
+    occurrences,
+    passes,
+    reclaim,
+    report,
+)
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.plan import Plan, Reclaiming, Step
 from evictd.core.decision.report import Action
@@ -15,7 +23,7 @@ from evictd.core.effects import Emit, WakeAt
 from evictd.core.moments import Now
 from evictd.core.orders import OrderState
 from evictd.core.rules import Rules
-from evictd_schemas import Layout, OrderStatus
+from evictd_schemas import Layout, OrderStatus, ReclaimOutcome, StepOutcome
 
 
 def judged(rules: Rules, plan: Plan, under_way: Reclaiming, given: Judged, now: Now) -> Step:
@@ -32,6 +40,7 @@ def reclaimed(rules: Rules, plan: Plan, status: OrderStatus | None, now: Now) ->
         return plan, ()
     if under_way.outcome is not None or not reclaim.over(status):
         return plan, ()
+    rules = _in_force(rules, plan, under_way)
     deadline = now.boot_seconds + reclaim.RECHECK_SECONDS
     under_way = structs.replace(under_way, outcome=status, deadline_boot_seconds=deadline)
     plan = _with_outcome(rules, structs.replace(plan, reclaiming=under_way), status, now)
@@ -54,6 +63,10 @@ def ticked(rules: Rules, plan: Plan, now: Now) -> Step:
         return plan, ()
     if now.boot_seconds < under_way.deadline_boot_seconds:
         return plan, (WakeAt(boot_seconds=under_way.deadline_boot_seconds),)
+    rules = _in_force(rules, plan, under_way)
+    if under_way.outcome is None:
+        why = f"no responder answered within {reclaim.RECLAIM_SECONDS:g} s"
+        plan = _with_reclaimed(plan, under_way, now, error=why)
     return _not_cleared(rules, plan, under_way, under_way.latest, now)
 
 
@@ -134,10 +147,40 @@ def _with_outcome(rules: Rules, plan: Plan, status: OrderStatus, now: Now) -> Pl
 
     The kubelet reclaims in each pass.
     """
-    if plan.reclaiming is None or rules.reclaim_steps is None:
+    under_way = plan.reclaiming
+    if under_way is None:
         return plan
-    signal = plan.reclaiming.signal
+    why = None if status.steps else status.message or None
+    plan = _with_reclaimed(plan, under_way, now, steps=status.steps, error=why)
+    if rules.reclaim_steps is None or under_way.dry_run:
+        return plan
+    signal = under_way.signal
     tried = {**plan.fruitless.get(signal, {}), **reclaim.fruitless(status.steps, now)}
     writing = plan.writing and growth.reclaimed(plan.writing, status.steps)
     fruitless = {**plan.fruitless, signal: tried}
     return structs.replace(plan, fruitless=fruitless, writing=writing)
+
+
+def _with_reclaimed(
+    plan: Plan,
+    under_way: Reclaiming,
+    now: Now,
+    *,
+    steps: tuple[StepOutcome, ...] = (),
+    error: str | None = None,
+) -> Plan:
+    """Written down for people, as long as the shortage lasts."""
+    outcome = ReclaimOutcome(
+        signal=under_way.signal,
+        time=now.utc,
+        dry_run=under_way.dry_run,
+        steps=steps,
+        error=error,
+    )
+    return structs.replace(plan, reclaimed={**plan.reclaimed, under_way.signal: outcome})
+
+
+def _in_force(rules: Rules, plan: Plan, under_way: Reclaiming) -> Rules:
+    """The rules with the mode of the pass that goes on."""
+    given = under_way.latest or under_way.given
+    return rules if given is None else consent.in_force(rules, plan, given)

@@ -8,37 +8,40 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from evictd.core.conditions import holding
-from evictd.core.decision import failures, filling, loops, occurrences, reclaim, report
-from evictd.core.decision.candidates import Verdict, evictable, may_go, victim
+from evictd.core.decision import (
+    enforcement,
+    failures,
+    filling,
+    loops,
+    occurrences,
+    reclaim,
+    report,
+)
+from evictd.core.decision.candidates import may_go, victim
 from evictd.core.decision.choice import choose
-from evictd.core.decision.limits import Offence, offences
 from evictd.core.decision.message import pressure_reason
 from evictd.core.decision.plan import OwnRequest, Plan, Reclaiming, Step
 from evictd.core.decision.report import Action
-from evictd.core.decision.requests import (
-    limit_request,
-    pressure_request,
-    publication,
-)
+from evictd.core.decision.requests import pressure_request, publication
 from evictd.core.decision.scene import Scene
 from evictd.core.decision.shortage import acting_threshold, by_urgency, hard
 from evictd.core.decision.together import Unit
 from evictd.core.decision.waiting import wait_reason
-from evictd.core.effects import BusEffect, WakeAt
-from evictd.core.pods import priority, reference
+from evictd.core.effects import WakeAt
+from evictd.core.pods import reference
 from evictd.core.rules import Mode
 from evictd.core.signals.names import resource_of
 from evictd.core.ways import ACTION, Way
 from evictd.core.wording import below, name_text
-from evictd_schemas import Pod, RankedPod, ThresholdStatus
+from evictd_schemas import RankedPod, ThresholdStatus
 
 
 def run(scene: Scene, plan: Plan) -> Step:
     """Limits first: a pod over one of its own ends the pass."""
-    over = _offences(scene, plan)
+    over = enforcement.offenders(scene, plan)
     acting = acting_threshold(scene.fresh)
     if over and (acting is None or scene.rules.mode is not Mode.OBSERVE):
-        return _enforce(scene, plan, over)
+        return enforcement.enforce(scene, plan, over)
     if acting is None:
         return idle(scene, plan)
     if scene.rankable:
@@ -145,46 +148,52 @@ def _relieve_unless_new(scene: Scene, plan: Plan, acting: ThresholdStatus) -> St
 
 
 def _relieve(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
-    """Reclaim first where there is something to reclaim. [kubelet-eviction 4: 17]"""
+    """Reclaim first where there is something to reclaim. [kubelet-eviction 4: 17]
+
+    Where the mode is not `act` the order only asks what would be taken. [design, law 8]
+    """
     steps = _steps(scene, plan, acting)
     if not steps:
         return evict(scene, plan, acting)
-    if scene.rules.mode is Mode.OBSERVE:
-        return _reclaiming(scene, plan, acting, steps, order=None)
     placed = reclaim.order(scene.rules, acting.signal, steps, scene.given)
     deadline = scene.now.boot_seconds + reclaim.RECLAIM_SECONDS
     under_way = Reclaiming(
         order_uid=placed.uid,
         signal=acting.signal,
+        dry_run=placed.dry_run,
         sequence=scene.given.pressure.sequence,
         deadline_boot_seconds=deadline,
         given=scene.given,
         fresh=scene.fresh,
     )
     plan = structs.replace(plan, reclaiming=under_way)
-    plan, effects = _reclaiming(scene, plan, acting, steps, order=placed.uid)
+    first = reclaim.first_text(steps, scene.rules.mode)
+    plan, effects = _decided(
+        scene,
+        plan,
+        acting,
+        Action.RECLAIM,
+        reason=f"{below(acting)}: {first}",
+        ranking=ranked(scene, plan, acting),
+        order=placed.uid,
+    )
     out = (reclaim.publication(scene.rules, placed), WakeAt(boot_seconds=deadline))
     return plan, (*out, *effects)
 
 
 def _steps(scene: Scene, plan: Plan, acting: ThresholdStatus) -> tuple[str, ...]:
-    """What can be given back now; nothing for a while after a pass that found nobody to evict."""
+    """What can be given back now; nothing for a while after a pass that found nobody to evict.
+
+    What would be given back is asked once a crossing: nothing comes of it that the next look shows.
+    """
+    if scene.rules.mode is not Mode.ACT and reclaim.rehearsed(plan.reclaimed, acting.signal):
+        return ()
     tried = plan.exhausted.get(acting.signal)
     pause_seconds = scene.rules.profile.reclaim_pause_seconds
     if tried is not None and scene.now.boot_seconds - tried < pause_seconds:
         return ()
     steps = reclaim.steps_for(scene.rules, scene.layout, acting.signal)
     return reclaim.worthwhile(steps, plan.fruitless.get(acting.signal, {}), scene.now)
-
-
-def _reclaiming(
-    scene: Scene, plan: Plan, acting: ThresholdStatus, steps: Sequence[str], *, order: str | None
-) -> Step:
-    reason = f"{below(acting)}: reclaiming {' and '.join(steps)} first"
-    ranking = ranked(scene, plan, acting)
-    return _decided(
-        scene, plan, acting, Action.RECLAIM, reason=reason, ranking=ranking, order=order
-    )
 
 
 def _wait(scene: Scene, plan: Plan, acting: ThresholdStatus, reason: str) -> Step:
@@ -250,6 +259,9 @@ def _request(scene: Scene, plan: Plan, unit: Unit, acting: ThresholdStatus) -> O
     resource = resource_of(acting.signal)
     assert resource is not None  # noqa: S101 - an acting threshold has a resource
     reason = pressure_reason(acting.signal, resource, scene.fresh, pod)
+    if (grown := filling.growth_seen(scene, plan, acting.signal, pod)) is not None:
+        message = f"{reason.message}{filling.sentence(acting.signal, pod, grown)} "
+        reason = structs.replace(reason, message=message)
     if loops.restarted_in_vain(plan.history, pod, scene.now):
         annotations = {**reason.annotations, ACTION: Way.STOP}
         reason = structs.replace(reason, annotations=annotations)
@@ -261,52 +273,6 @@ def _request(scene: Scene, plan: Plan, unit: Unit, acting: ThresholdStatus) -> O
 
 def _enough(standing: OwnRequest, asked: OwnRequest) -> bool:
     return not standing.withdrawn and (standing.hard or not asked.hard)
-
-
-def _offences(scene: Scene, plan: Plan) -> tuple[Offence, ...]:
-    """Pods over a limit of their own that are not asked to go yet. [kubelet-eviction 10]"""
-    if not scene.rules.local_storage_capacity_isolation:
-        return ()
-    rules, now = scene.rules, scene.now
-    asked = {own.pod.uid for own in plan.own if own.resource is None}
-
-    def open_to(pod: Pod) -> bool:
-        passed_over = failures.passed_over(plan.failed, pod, now, hard=True) is not None
-        held = plan.hold(pod, hard=True, now=now) is not None
-        return evictable(rules, pod) and pod.uid not in asked and not (passed_over or held)
-
-    return offences(scene.active_pods, scene.layout, open_to)
-
-
-def _enforce(scene: Scene, plan: Plan, over: Sequence[Offence]) -> Step:
-    """Everybody over a limit goes, at once. [kubelet-eviction 10]"""
-    effects: list[BusEffect] = []
-    if scene.rules.mode is not Mode.OBSERVE:
-        for offence in over:
-            asked = limit_request(scene.rules, offence, scene.now)
-            plan = plan.with_request(asked)
-            effects.append(publication(asked))
-    plan, publish = report.decided(
-        scene.rules,
-        plan,
-        scene.given,
-        scene.now,
-        action=Action.EVICT,
-        reason="; ".join(sorted({offence.message.strip() for offence in over})),
-        signal=over[0].signal,
-        is_hard=True,
-        ranking=[_offender(offence) for offence in over],
-    )
-    return plan, (*effects, publish)
-
-
-def _offender(offence: Offence) -> RankedPod:
-    return RankedPod(
-        pod=reference(offence.pod),
-        verdict=Verdict.VICTIM,
-        why=offence.message.strip(),
-        priority=priority(offence.pod),
-    )
 
 
 def _without(marks: dict[str, float], signal: str) -> dict[str, float]:

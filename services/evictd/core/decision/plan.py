@@ -23,11 +23,13 @@ from evictd_schemas import (
     Decision,
     EvictionRequest,
     Layout,
+    Loss,
     Moment,
     OrderStatus,
     Pod,
     PodReference,
     Pressure,
+    ReclaimOutcome,
     ThresholdStatus,
     Wish,
     WishAnswer,
@@ -104,13 +106,14 @@ class Reclaiming(Struct, frozen=True, kw_only=True):
 
     `given` is the pass that it interrupts and `fresh` its thresholds in order of priority; None and
     empty after a restart. `sequence`: the re-check needs a later one. `latest`: what was judged
-    last meanwhile.
+    last meanwhile. `dry_run`: it only asks what would be given back.
     """
 
     order_uid: str
     signal: str
     sequence: int
     deadline_boot_seconds: float
+    dry_run: bool = False
     given: Judged | None = None
     fresh: tuple[ThresholdStatus, ...] = ()
     outcome: OrderStatus | None = None
@@ -134,9 +137,11 @@ class Plan(Struct, frozen=True, kw_only=True):
     gone. `exhausted`: signal to when nobody was left to evict. `announced`: signal to the crossing
     that was told.
     `clear_since`: signal to when none of its thresholds was met any more. `spent`: topic to the uid
-    of the request whose end has been dealt with. `writing`: who writes how much, where that
-    decides. `relieved`: disk signal to the one workload that was stopped for this crossing.
-    `fruitless`: signal to the reclaim steps that gave nothing back, and when.
+    of the request whose end has been dealt with. `writing`: what everybody held at which
+    count, where that decides, and `losses`: what follows from it.
+    `relieved`: disk signal to the one workload that was stopped for this crossing.
+    `fruitless`: signal to the reclaim steps that gave nothing back, and when. `reclaimed`: what
+    came of the last order for each signal that is short.
     `history`: when workloads were evicted, by name. `warned`: signal that was short already when
     acting began to the boot time from which it is acted on. `told_to_act`: the owner said so when a
     Pressure was judged last. `returns`: what is down because of us. `answers`: what has become of
@@ -161,8 +166,10 @@ class Plan(Struct, frozen=True, kw_only=True):
     clear_since: dict[str, Moment] = {}
     spent: dict[str, str] = {}
     writing: Writing | None = None
+    losses: tuple[Loss, ...] = ()
     relieved: dict[str, PodReference] = {}
     fruitless: dict[str, dict[str, float]] = {}
+    reclaimed: dict[str, ReclaimOutcome] = {}
     history: History = {}
     warned: dict[str, float] = {}
     told_to_act: bool = False
@@ -185,6 +192,13 @@ class Plan(Struct, frozen=True, kw_only=True):
     def without_request(self, topic: str) -> "Plan":
         """Without that request."""
         return structs.replace(self, own=tuple(own for own in self.own if own.topic != topic))
+
+    def as_told(self, decision: Decision | None) -> "Plan":
+        """For who only reads: with the growth that a Decision tells.
+
+        Who decides counts anew after a restart: what was written before may be long over.
+        """
+        return self if decision is None else structs.replace(self, losses=decision.losses)
 
 
 Step: TypeAlias = tuple[Plan, tuple[BusEffect, ...]]

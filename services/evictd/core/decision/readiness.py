@@ -3,7 +3,7 @@
 It places no order and tells nothing; `restore` does. [design, laws 8 and 11]
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from msgspec import Struct
@@ -112,10 +112,11 @@ def _obstacles(look: Look, pods: dict[str, Pod], name: str) -> Iterator[str]:
     if (needed := _waited_for(look, pods, name)) is not None:
         yield f"{needed} comes first"
     together = (name,) if wished else _group(look, name)
-    used_bytes = sum(look.returns.absent[one].stopped.last_usage or 0 for one in together)
-    if not _room(pressure, used_bytes):
+    usages = _usages(look.returns.absent[one].stopped for one in together)
+    if (short := _without_room(pressure, usages)) is not None:
         who = "it" if len(together) == 1 else f"its group of {len(together)}"
-        used = rounded_text(MEMORY_AVAILABLE, used_bytes)
+        kind = " processes" if short == PID_AVAILABLE else ""
+        used = f"{rounded_text(short, usages[short])}{kind}"
         yield f"there is no room for the {used} that {who} used last"
 
 
@@ -155,23 +156,30 @@ def _group(look: Look, name: str) -> tuple[str, ...]:
     return tuple(other for other, one in absent if other == name or comes_too(other, one.stopped))
 
 
-def _room(pressure: Pressure, used_bytes: Number) -> bool:
-    """Whether each line holds with so much more, and a margin.
+def _usages(records: Iterable[Stopped]) -> dict[str, Number]:
+    """What those used last, by the signal that it would lower."""
+    found = tuple(records)
+    used_bytes = sum(one.last_usage or 0 for one in found)
+    return {
+        MEMORY_AVAILABLE: used_bytes,
+        ALLOCATABLE_MEMORY_AVAILABLE: used_bytes,
+        PID_AVAILABLE: sum(one.last_processes or 0 for one in found),
+    }
+
+
+def _without_room(pressure: Pressure, usages: Mapping[str, Number]) -> str | None:
+    """The signal of the first line that would not hold with so much more, and a margin.
 
     Memory that cannot be told is no room; what else the machine does not have is no hindrance.
     """
-    usages = {
-        MEMORY_AVAILABLE: used_bytes,
-        ALLOCATABLE_MEMORY_AVAILABLE: used_bytes,
-        PID_AVAILABLE: 0,
-    }
 
     def holds(line: ThresholdStatus) -> bool:
         if line.available is None or line.quantity is None:
             return line.signal != MEMORY_AVAILABLE
         return line.available - usages[line.signal] > line.quantity * (1 + ROOM_MARGIN)
 
-    return all(holds(line) for line in pressure.thresholds if line.signal in usages)
+    lines = (line for line in pressure.thresholds if line.signal in usages)
+    return next((line.signal for line in lines if not holds(line)), None)
 
 
 def _waited_for(look: Look, pods: dict[str, Pod], name: str) -> str | None:

@@ -12,7 +12,7 @@ from evictd.core.decision.requests import recovered
 from evictd.core.decision.upkeep import of_another_mode, without
 from evictd.core.effects import WakeAt
 from evictd.core.moments import Now
-from evictd.core.rules import Rules
+from evictd.core.rules import Mode, Rules
 from evictd_schemas import Decision
 
 
@@ -43,6 +43,7 @@ def _resumed(plan: Plan, decision: Decision, now: Now) -> Plan:
         under_way = Reclaiming(
             order_uid=decision.order,
             signal=decision.signal,
+            dry_run=decision.mode != Mode.ACT,
             sequence=decision.sequence,
             deadline_boot_seconds=now.boot_seconds + reclaim.RECLAIM_SECONDS,
         )
@@ -52,5 +53,6 @@ def _resumed(plan: Plan, decision: Decision, now: Now) -> Plan:
         failed={**failed, **plan.failed},
         history=past.recalled(plan.history, decision.evictions, now),
         reclaiming=plan.reclaiming or under_way,
+        reclaimed={**{one.signal: one for one in decision.reclaims}, **plan.reclaimed},
         decision=decision,
     )

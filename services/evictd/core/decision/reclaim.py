@@ -16,7 +16,15 @@ from evictd.core.signals import percentages, quantities
 from evictd.core.signals.amounts import rounded_text
 from evictd.core.signals.layouts import NODEFS, reclaim_steps
 from evictd.core.signals.names import DISK, NODEFS_AVAILABLE, Resource, resource_of
-from evictd_schemas import Layout, Order, OrderStatus, StepOutcome, ThresholdStatus, topics
+from evictd_schemas import (
+    Layout,
+    Order,
+    OrderStatus,
+    ReclaimOutcome,
+    StepOutcome,
+    ThresholdStatus,
+    topics,
+)
 
 ORDER_NAME = "reclaim"
 """One order at a time, so that a newer one replaces it."""
@@ -83,13 +91,30 @@ def freed_text(signal: str, outcomes: Sequence[StepOutcome]) -> str:
 
 def rehearsed_text(outcomes: Sequence[StepOutcome]) -> str:
     """What the steps of a dry run would take, for people."""
-    texts = [
-        f"{step.step} {step.error}"
-        if step.error
-        else f"{step.step} {step.taken_total} ({rounded_text(NODEFS_AVAILABLE, step.listed_bytes)})"
-        for step in outcomes
-    ]
-    return f"a reclaim would take {', '.join(texts)}"
+    took = [f"{step.step} {taken_text(step)}" for step in outcomes if step.taken_total]
+    nothing = [step.step for step in outcomes if not step.taken_total and not step.error]
+    errors = [f"{step.step}: {step.error}" for step in outcomes if step.error]
+    rest = f", nothing from {' and '.join(nothing)}" if took and nothing else ""
+    failed = f" ({'; '.join(errors)})" if errors else ""
+    return f"a reclaim would take {', '.join(took) or 'nothing'}{rest}{failed}"
+
+
+def taken_text(step: StepOutcome) -> str:
+    """How many pieces, and how much they hold by the runtime's own figures."""
+    return f"{step.taken_total} ({rounded_text(NODEFS_AVAILABLE, step.listed_bytes)})"
+
+
+def first_text(steps: Sequence[str], mode: Mode) -> str:
+    """What is done before anybody goes, or would be."""
+    named = " and ".join(steps)
+    if mode is Mode.ACT:
+        return f"reclaiming {named} first"
+    return f"{named} would be reclaimed first; mode is {mode}"
+
+
+def rehearsed(reclaimed: Mapping[str, ReclaimOutcome], signal: str) -> bool:
+    """Whether it was asked in this crossing what would be taken."""
+    return signal in reclaimed and reclaimed[signal].dry_run
 
 
 def order(rules: Rules, signal: str, steps: tuple[str, ...], given: Judged) -> Order:

@@ -18,6 +18,7 @@ from evictd.core.signals.names import MEMORY_AVAILABLE, Resource, resource_of
 from evictd.core.wording import below
 from evictd_schemas import (
     Decision,
+    Loss,
     Pressure,
     RankedPod,
     Term,
@@ -66,9 +67,15 @@ def decided(
         ranking_total=len(ranking),
         eviction_requests=tuple(own.name for own in plan.own if not own.withdrawn),
         order=order,
+        reclaims=tuple(plan.reclaimed.values()),
+        losses=tuple(_shortened(loss) for loss in plan.losses),
     )
     publish = Publish(topic=topics.DECISION.at(rules.node), message=decision)
     return structs.replace(plan, decision=decision), publish
+
+
+def _shortened(loss: Loss) -> Loss:
+    return structs.replace(loss, growing=loss.growing[:ROWS_MAX])
 
 
 def views_text(rules: Rules, given: Judged, signal: str | None) -> str:

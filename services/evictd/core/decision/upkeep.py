@@ -31,7 +31,7 @@ def keep(rules: Rules, plan: Plan, given: Judged, layout: Layout, now: Now) -> S
     plan = structs.replace(plan, observed=observed)
     if rules.profile.stop_one_growing_writer:
         writing = growth.noted(plan.writing, given.observation, layout, observed)
-        plan = structs.replace(plan, writing=writing)
+        plan = structs.replace(plan, writing=writing, losses=growth.losses(writing, layout))
     plan = _with_gone_targets(rules, plan, given, now)
     plan = _with_returned_victims(plan, given, now)
     plan = _with_stuck_evictions(rules, plan, now)
@@ -156,6 +156,9 @@ def _with_clear_signals(plan: Plan, pressure: Pressure, observed: Moment) -> Pla
             signal: when for signal, when in plan.exhausted.items() if not _in(signal, over)
         },
         relieved={signal: pod for signal, pod in plan.relieved.items() if not _in(signal, over)},
+        reclaimed={
+            signal: outcome for signal, outcome in plan.reclaimed.items() if not _in(signal, over)
+        },
         fruitless={
             signal: steps for signal, steps in plan.fruitless.items() if not _in(signal, over)
         },

@@ -5,7 +5,7 @@ Nobody else writes an amount down. [kubelet-eviction 1.1, 9.3]
 
 from fractions import Fraction
 
-from evictd.core.signals.names import BYTES, STALL_SIGNALS, in_bytes, resource_of
+from evictd.core.signals.names import BYTES, STALL_SIGNALS, Resource, in_bytes, resource_of
 from evictd.core.signals.quantities import Format, canonical, round_away
 from evictd_schemas import Number
 
@@ -33,6 +33,12 @@ def rounded_text(signal: str, amount: Number) -> str:
             break
         size, unit = size / 1024, larger
     return f"{'-' if amount < 0 else ''}{f'{size:.1f}'.removesuffix('.0')}{unit}"
+
+
+def measured_text(signal: str, amount: Number) -> str:
+    """The same with its unit, for a sentence that does not name the signal beside it."""
+    unit = " inodes" if resource_of(signal) is Resource.INODES else ""
+    return f"{rounded_text(signal, amount)}{unit}"
 
 
 def reading_text(signal: str, amount: Number | Fraction) -> str:

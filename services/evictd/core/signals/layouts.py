@@ -97,6 +97,17 @@ def parts_measured(layout: Layout | None) -> dict[str, tuple[DiskPart, ...]]:
     return _by_signal(_MEASURED[_tabled(layout)])
 
 
+def same_disk(layout: Layout, signal: str) -> tuple[str, ...]:
+    """The signals that tell the same of the same file system, itself included."""
+    image = "image" if layout.dedicated_image_fs else "node"
+    disks = ("node", image, "container" if layout.dedicated_container_fs else image)
+    for column in zip(NODEFS, IMAGEFS, CONTAINERFS, strict=True):
+        if signal in column:
+            mine = disks[column.index(signal)]
+            return tuple(name for name, disk in zip(column, disks, strict=True) if disk == mine)
+    return (signal,)
+
+
 def with_allocatable(thresholds: Iterable[Threshold]) -> tuple[Threshold, ...]:
     """The thresholds and, for each hard one of memory, a copy for the allocatable signal.
 

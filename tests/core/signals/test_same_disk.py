@@ -2,7 +2,7 @@
 
 import pytest
 
-from evictd.core.decision.filling import same_disk
+from evictd.core.signals.layouts import same_disk
 from evictd_schemas import Layout
 
 BYTES = ("nodefs.available", "imagefs.available", "containerfs.available")
