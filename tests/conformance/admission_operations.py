@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tests.conformance.protocol_objects import at, pod_of, read
+from tests.conformance.protocol_objects import at, over_plain, pod_of, read
 
 from evictd.core.admission import conditions, names, objects, statuses
 from evictd.core.problems import Problem
@@ -16,16 +16,16 @@ Given = Mapping[str, Any]
 def object_admission(given: Given) -> dict[str, Any]:
     """An object as it is created or updated, or the status of a request or an Eviction."""
     check = _CHECKS[given["object"], given["verb"] == "status"]
-    return _errors(check(given["new"], given.get("old")))
+    return _errors(check(given["new"] or {}, given["old"]))
 
 
 def status_admission(given: Given) -> dict[str, Any]:
     old, new = read(given["old"], EvictionStatus), read(given["new"], EvictionStatus)
-    return _errors(statuses.status_problems(old, new, at(given["now"])))
+    return _errors(statuses.status_problems(old, new, at(given["now"] or 0)))
 
 
 def reserved_domain(given: Given) -> dict[str, Any]:
-    if not names.reserved(given["value"]):
+    if not names.reserved(given["value"] or ""):
         return {"reserved": False}
     return {"reserved": True, "kind": "Invalid"}
 
@@ -83,12 +83,13 @@ def _errors(problems: Iterable[Problem]) -> dict[str, Any]:
     return {"errors": [{"kind": item.code, "field": item.field} for item in problems]}
 
 
-OPERATIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
+_OPERATIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("13-object-admission", ""): object_admission,
     ("14-eviction-status", ""): status_admission,
     ("15-reserved-domains", ""): reserved_domain,
     ("16-first-status-write-hardening", ""): status_admission,
 }
+OPERATIONS = {name: over_plain(operation) for name, operation in _OPERATIONS.items()}
 COMPARISONS = dict.fromkeys(
     ("13-object-admission", "14-eviction-status", "16-first-status-write-hardening"), same_errors
 )

@@ -8,6 +8,7 @@ from tests.conformance.protocol_objects import (
     ORIGIN,
     at,
     condition_document,
+    over_plain,
     pod_of,
     read,
     seconds_of,
@@ -77,7 +78,7 @@ def responders(given: Given) -> dict[str, Any]:
         UPSTREAM,
         read(given["target"], Target),
         pod_of(given["pod"]),
-        include_default=given["includeDefault"],
+        include_default=bool(given["includeDefault"]),
     )
     value = [{"name": item.name, "priority": item.priority} for item in found]
     return {"value": value or None}
@@ -91,7 +92,7 @@ def as_reference(given: Given) -> dict[str, Any]:
 def terminal_times(given: Given) -> dict[str, Any]:
     """The cache of terminal times, operation by operation."""
     times, reads = facts.TerminalTimes(), []
-    for operation in given["ops"]:
+    for operation in given["ops"] or ():
         if "put" in operation:
             times = times.put(operation["put"], at(operation["at"]))
         elif "clear" in operation:
@@ -102,15 +103,16 @@ def terminal_times(given: Given) -> dict[str, Any]:
 
 
 def eviction_name(given: Given) -> dict[str, Any]:
-    pod_name = given["target"]["pod"]["name"]
-    existing = [item["metadata"]["name"] for item in given["evictions"]]
+    pod = read(given["target"], Target).pod
+    pod_name = "" if pod is None else pod.name
+    existing = [read(item, Eviction).metadata.name for item in given["evictions"] or ()]
     number = naming.next_number(pod_name, existing)
     return {"name": naming.eviction_name(pod_name, number)}
 
 
 def relevant(given: Given) -> dict[str, Any]:
     """The answer does not depend on the order in which the Evictions are given."""
-    evictions = [read(item, Eviction) for item in given["evictions"]]
+    evictions = [read(item, Eviction) for item in given["evictions"] or ()]
     found, may_create = relevance.relevant(evictions)
     assert (found, may_create) == relevance.relevant(evictions[::-1])
     return {"relevant": None if found is None else found.metadata.name, "mayCreate": may_create}
@@ -146,21 +148,22 @@ def compute_labels(given: Given) -> dict[str, Any]:
     taking_part = None
     if not facts.gone(target, pod):
         taking_part = [item.name for item in facts.responders(UPSTREAM, target, pod)]
-    return {"labels": labels.compute(given["labels"], taking_part, _requests(given))}
+    return {"labels": labels.compute(given["labels"] or {}, taking_part, _requests(given))}
 
 
 def needs_update(given: Given) -> dict[str, Any]:
-    return {"value": labels.needs_update(given["old"], given["new"])}
+    return {"value": labels.needs_update(given["old"] or {}, given["new"] or {})}
 
 
 def early_validation(given: Given) -> dict[str, Any]:
     target, pod = read(given["target"], Target), pod_of(given["pod"])
     if given["kind"] == "EvictionRequest":
         text = validation.invalid_request(
-            UPSTREAM, target, pod, has_evictions=given["targetHasEvictions"]
+            UPSTREAM, target, pod, has_evictions=bool(given["targetHasEvictions"])
         )
     else:
-        text = validation.invalid_eviction(UPSTREAM, target, pod, duplicate=given["isDuplicate"])
+        duplicate = bool(given["isDuplicate"])
+        text = validation.invalid_eviction(UPSTREAM, target, pod, duplicate=duplicate)
     if text is None:
         return {"conditions": None, "changed": False}
     return _concluded(given, conditions.failure(conditions.Cause.INVALID, text))
@@ -168,18 +171,19 @@ def early_validation(given: Given) -> dict[str, Any]:
 
 def eviction_conditions(given: Given) -> dict[str, Any]:
     verdict = conditions.verdict_of(
-        gone=given["gone"],
-        terminal=given["terminal"],
-        canceled=given["canceled"],
-        done=given["progressionDone"],
-        waiting=given["waitingForResponder"],
+        gone=bool(given["gone"]),
+        terminal=bool(given["terminal"]),
+        canceled=bool(given["canceled"]),
+        done=bool(given["progressionDone"]),
+        waiting=bool(given["waitingForResponder"]),
     )
     return _concluded(given, verdict)
 
 
 def aggregate(given: Given) -> dict[str, Any]:
-    known = [read(item, RequesterStatus) for item in given["statusRequesters"]]
-    merged, changed = requesters.merge(known, _requests(given), given["limit"])
+    known = [read(item, RequesterStatus) for item in given["statusRequesters"] or ()]
+    limit = requesters.REQUESTERS_MAX if given["limit"] is None else given["limit"]
+    merged, changed = requesters.merge(known, _requests(given), limit)
     return {"requesters": msgspec.to_builtins(merged), "changed": changed}
 
 
@@ -207,7 +211,7 @@ def progress(given: Given) -> dict[str, Any]:
     pod = pod_of(given["pod"])
     step = progression.progress(
         _chain(given["targetResponders"]),
-        [read(item, ResponderStatus) for item in given["responders"]],
+        [read(item, ResponderStatus) for item in given["responders"] or ()],
         _target_fact(given),
         ORIGIN,
         basis=None if pod is None else pod.deletion_time,
@@ -241,11 +245,11 @@ def _conditions(given: list[Any] | None) -> tuple[Condition, ...]:
 
 
 def _requests(given: Given) -> list[EvictionRequest]:
-    return [read(item, EvictionRequest) for item in given["requests"]]
+    return [read(item, EvictionRequest) for item in given["requests"] or ()]
 
 
-def _chain(given: list[Any]) -> tuple[TargetResponder, ...]:
-    return tuple(read(item, TargetResponder) for item in given)
+def _chain(given: list[Any] | None) -> tuple[TargetResponder, ...]:
+    return tuple(read(item, TargetResponder) for item in given or ())
 
 
 def _concluded(given: Given, verdict: conditions.Verdict) -> dict[str, Any]:
@@ -263,7 +267,7 @@ def _finished(
     return lambda given: {"value": predicate(_conditions(given["conditions"]))}
 
 
-OPERATIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
+_OPERATIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("01-target-info", "identify"): identify,
     ("01-target-info", "hasSchedulingGroup"): in_scheduling_group,
     ("01-target-info", "isTerminal"): is_terminal,
@@ -292,4 +296,5 @@ OPERATIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("12-completion-deferral", ""): deferral,
     ("19-scenarios", ""): scenario,
 }
+OPERATIONS = {name: over_plain(operation) for name, operation in _OPERATIONS.items()}
 COMPARISONS = {"19-scenarios": same_story}
