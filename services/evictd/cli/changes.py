@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from evictd.client import Change, Mirror
+from evictd.shell.ending import cancelled
 from evictd_schemas.topics import Topic
 
 REJECTED = "MessageRejected"
@@ -31,8 +32,7 @@ class Changes:
 
     async def close(self) -> None:
         """Leave nothing running."""
-        self._next.cancel()
-        await asyncio.wait([self._next])
+        await cancelled(self._next)
 
 
 def rejects(data: Mapping[str, Any], topic: str) -> bool:

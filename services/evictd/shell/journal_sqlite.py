@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 import msgspec
@@ -21,6 +20,7 @@ import structlog
 from evictd.core.effects import Emit, Keep
 from evictd.core.errors import HostError
 from evictd.shell.bus.marks import Mark
+from evictd.shell.ending import cancelled
 from evictd.shell.garbage import building_states
 from evictd.shell.journal import Row
 from evictd.shell.journal_codec import READING_ERRORS, Codec
@@ -87,15 +87,8 @@ class SqliteJournal(Generic[S, E]):
         self._keeping = asyncio.create_task(self._keep())
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._keeping is not None:
-            self._keeping.cancel()
-            await asyncio.wait([self._keeping])
+    async def __aexit__(self, *_: object) -> None:
+        await cancelled(self._keeping)
         await self._end_writing()
         await self._in_thread(self._store.close)
         self._threads.shutdown(wait=False)
@@ -106,8 +99,7 @@ class SqliteJournal(Generic[S, E]):
             await self._written()
         if self._writing is not None:
             await asyncio.wait([self._writing], timeout=CLOSE_SECONDS)
-            self._writing.cancel()
-            await asyncio.wait([self._writing])
+            await cancelled(self._writing)
 
     async def rows(self) -> Sequence[Row[S, E]]:
         texts = await self._in_thread(self._store.rows)

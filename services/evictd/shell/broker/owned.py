@@ -14,23 +14,22 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from pwd import struct_passwd
-from types import TracebackType
 from typing import Self
 
 import structlog
 
 from evictd.core.errors import HostError, InputError, PeerError
+from evictd.shell.back_off import BackOff
 from evictd.shell.blocking import in_thread
 from evictd.shell.broker import processes
 from evictd.shell.broker.access import Asking
 from evictd.shell.broker.folder import Folder, free_port
 from evictd.shell.bus.address import Address
+from evictd.shell.ending import cancelled
 
 START_SECONDS = 10.0
 STOP_SECONDS = 5.0
 """SIGTERM saves the database; then SIGKILL."""
-BACK_OFF_SECONDS = 0.5
-BACK_OFF_SECONDS_MAX = 30.0
 LINES_MAX = 20
 """Last lines of the broker's own log, for the error that tells why it did not start."""
 PROGRAM_FOLDERS = ("/usr/sbin", "/usr/local/sbin", "/sbin")
@@ -97,15 +96,8 @@ class OwnedBroker:
         self._guard = asyncio.create_task(self._keep_alive())
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._guard is not None:
-            self._guard.cancel()
-            await asyncio.wait([self._guard])
+    async def __aexit__(self, *_: object) -> None:
+        await cancelled(self._guard)
         await self._end()
 
     def _prepare(self) -> None:
@@ -180,17 +172,14 @@ class OwnedBroker:
             log.warning("broker says", text=text)
 
     async def _keep_alive(self) -> None:
-        delay_seconds = BACK_OFF_SECONDS
+        back_off = BackOff()
         loop = asyncio.get_running_loop()
         while self._process is not None:
             began = loop.time()
             code = await self._process.wait()
             self.restarts += 1
             log.error("broker died", code=code, broker=self.url)
-            if loop.time() - began > BACK_OFF_SECONDS_MAX:
-                delay_seconds = BACK_OFF_SECONDS
-            await asyncio.sleep(delay_seconds)
-            delay_seconds = min(2 * delay_seconds, BACK_OFF_SECONDS_MAX)
+            await asyncio.sleep(back_off.pause_seconds(loop.time() - began))
             try:
                 await self._start()
             except PeerError as error:

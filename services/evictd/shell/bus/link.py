@@ -15,19 +15,23 @@ import structlog
 from aiomqtt import Client, MqttError, Will
 
 from evictd.core.errors import EvictdError
+from evictd.shell.back_off import BackOff
 from evictd.shell.bus.address import Address
 from evictd.shell.bus.intake import Intake, Judged, Outranked, nobody_judges
-from evictd.shell.bus.link_client import QUIET_SECONDS, WINDOW, connect, subscribe, survey
+from evictd.shell.bus.link_client import (
+    QUIET_SECONDS,
+    WINDOW,
+    connect,
+    quiet,
+    subscribe,
+    survey,
+)
 from evictd.shell.bus.marks import Ledger, Mark
 from evictd.shell.bus.outbox import Outbox
 from evictd.shell.bus.presence import NodeTaken, Presence, Replaced
 from evictd.shell.bus.router import Router
 from evictd.shell.causes import leaves
 
-BACK_OFF_SECONDS = 0.5
-BACK_OFF_SECONDS_MAX = 30.0
-SETTLED_SECONDS = 30.0
-"""A connection that lived shorter counts as a failed one for the back-off."""
 PUBLISH_SECONDS = 60.0
 """Above the keepalive, so that it is the keepalive that ends a connection."""
 LIST_SECONDS = 30.0
@@ -111,7 +115,7 @@ class Link:
     async def _stay_connected(self, whole: anyio.CancelScope) -> None:
         """Shielded: a cancelled exit of aiomqtt leaves its loop running, and the status `ready`."""
         with anyio.CancelScope(shield=True):
-            delay_seconds = BACK_OFF_SECONDS
+            back_off = BackOff()
             while not self._stop.is_set():
                 started = asyncio.get_running_loop().time()
                 try:
@@ -119,10 +123,9 @@ class Link:
                 except NodeTaken as error:
                     self._end = error
                     break
-                if asyncio.get_running_loop().time() - started > SETTLED_SECONDS:
-                    delay_seconds = BACK_OFF_SECONDS
-                await self._wait(random.SystemRandom().uniform(0, delay_seconds))
-                delay_seconds = min(2 * delay_seconds, BACK_OFF_SECONDS_MAX)
+                lived_seconds = asyncio.get_running_loop().time() - started
+                pause_seconds = back_off.pause_seconds(lived_seconds)
+                await self._wait(random.SystemRandom().uniform(0, pause_seconds))
         if self.intake.replaced.is_set():
             self._end = Replaced("a newer process of this role serves this node; this one ends")
         whole.cancel()
@@ -219,7 +222,7 @@ class Link:
         if wanted := (*rivals, *filters):
             await subscribe(client, wanted, no_local=True)
         if self._presence is None:
-            await self._get_quiet()
+            await quiet(lambda: self.intake.listed_at)
         else:
             await self._await_marker(client, self._presence, status)
         self.intake.finish_list((*rivals, *filters))
@@ -236,15 +239,6 @@ class Link:
             topic=presence.member.topic,
         )
         raise MqttError(f"{presence.member.topic} did not come back in {LIST_SECONDS:g} s")
-
-    async def _get_quiet(self) -> None:
-        loop = asyncio.get_running_loop()
-        self.intake.listed_at = loop.time()
-        while True:
-            rest_seconds = self.intake.listed_at + QUIET_SECONDS - loop.time()
-            if rest_seconds <= 0:
-                return
-            await anyio.sleep(rest_seconds)
 
     async def _send(self, client: Client) -> None:
         while True:

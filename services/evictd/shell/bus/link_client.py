@@ -7,7 +7,7 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import copy_context
 from typing import Any
@@ -21,6 +21,7 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from evictd.shell.bus.address import Address
 from evictd.shell.bus.presence import Member
+from evictd.shell.ending import cancelled
 from evictd_schemas import WorkerStatus
 
 KEEPALIVE_SECONDS = 15
@@ -122,6 +123,17 @@ async def subscribe(
     await client.subscribe([(name, options) for name in filters])
 
 
+async def quiet(last_seconds: Callable[[], float]) -> None:
+    """Wait until nothing has come for `QUIET_SECONDS`; `last_seconds`: when something came last."""
+    began_seconds = anyio.current_time()
+    while True:
+        heard_seconds = max(began_seconds, last_seconds())
+        rest_seconds = heard_seconds + QUIET_SECONDS - anyio.current_time()
+        if rest_seconds <= 0:
+            return
+        await anyio.sleep(rest_seconds)
+
+
 async def survey(address: Address, member: Member) -> list[WorkerStatus]:
     """The retained statuses of this process's role on its node, read under a name of its own.
 
@@ -139,6 +151,5 @@ async def survey(address: Address, member: Member) -> list[WorkerStatus]:
         await subscribe(client, member.rivals, no_local=True)
         reading = asyncio.ensure_future(read(client))
         await anyio.sleep(QUIET_SECONDS)
-        reading.cancel()
-        await asyncio.wait([reading])
+        await cancelled(reading)
     return statuses

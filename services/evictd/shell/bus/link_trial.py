@@ -15,8 +15,9 @@ from aiomqtt import Client, MqttError
 from msgspec import Struct
 
 from evictd.shell.bus.address import Address
-from evictd.shell.bus.link_client import QUIET_SECONDS, connect, subscribe
+from evictd.shell.bus.link_client import connect, quiet, subscribe
 from evictd.shell.bus.presence import read_status
+from evictd.shell.ending import cancelled
 from evictd_schemas import topics
 from evictd_schemas.topics import ROOT, TOPICS, WORKER
 
@@ -82,14 +83,9 @@ class _Ear:
                 node=place.node, worker=status.worker, status=status.status, machine=status.machine
             )
 
-    async def quiet(self) -> None:
-        """Nothing more has come for a moment."""
-        self.last_seconds = anyio.current_time()
-        while True:
-            rest_seconds = self.last_seconds + QUIET_SECONDS - anyio.current_time()
-            if rest_seconds <= 0:
-                return
-            await anyio.sleep(rest_seconds)
+    async def listed(self) -> None:
+        """Everything that was asked for is here."""
+        await quiet(lambda: self.last_seconds)
 
 
 async def trial(address: Address) -> Trial:
@@ -111,12 +107,12 @@ async def trial(address: Address) -> Trial:
 async def _tried(client: Client, ear: _Ear, took_seconds: float) -> Trial:
     await subscribe(client, (f"{ROOT}/#",), no_local=False)
     await client.publish(ear.own, b"?", qos=1, retain=False)
-    await ear.quiet()
+    await ear.listed()
     listed, parts = len(ear.retained), None
     if listed >= LISTED_MANY:
         for kind in RETAINED:
             await subscribe(client, (kind.everywhere(),), no_local=False)
-            await ear.quiet()
+            await ear.listed()
         parts = len(ear.retained)
     return Trial(
         seconds=round(took_seconds, 3),
@@ -133,5 +129,4 @@ async def _listening(ear: _Ear, client: Client) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        reading.cancel()
-        await asyncio.wait([reading])
+        await cancelled(reading)
