@@ -109,6 +109,11 @@ class Place(Generic[M]):
         """The requester, responder or person that the topic names, as `acme.io/drain`."""
         return f"{self.names['domain']}/{self.names['key']}"
 
+    @property
+    def namespaced_name(self) -> str:
+        """The workload or Eviction that the topic names, as `shop/web`."""
+        return f"{self.names['namespace']}/{self.names['name']}"
+
 
 OBSERVATION = Topic(
     path="observation", message=Observation, writer=Role.COLLECTOR, judge=Role.EVALUATOR

@@ -18,8 +18,9 @@ from tests.cli.bus import (
     pod,
 )
 
-from evictd.cli import describe, eviction_tables, plan, request, tables, watch, withdraw
-from evictd.cli.reading import noted_address, the_one
+from evictd.cli import describe, naming, plan, request, responder_tables, tables, watch, withdraw
+from evictd.cli.naming import the_one
+from evictd.cli.reading import noted_address
 from evictd.cli.situation import NotFoundError
 from evictd.core.errors import InputError
 from evictd.core.rules import Budget, Portion
@@ -121,7 +122,7 @@ def test_an_eviction_is_found_by_its_workload_too() -> None:
     stage.evict()
     for name in ("shop/pod-1-web", "shop/web", "web", f"{NODE} shop/pod-1-web"):
         (found,) = stage.mirror.objects(topics.EVICTION)
-        assert name in tuple(describe.names(found))
+        assert name in tuple(naming.eviction_names(found))
 
 
 def test_a_name_that_nobody_has_is_answered_with_those_that_are() -> None:
@@ -298,7 +299,7 @@ def test_a_responder_is_described_with_what_it_is_at_work_on() -> None:
     domain, _, key = DRAIN.partition("/")
     told = {"status": "ready", "priority": 10000, "selector": {"matchLabels": {"drain": "yes"}}}
     stage.say(topics.REGISTRATION, told, domain=domain, key=key)
-    (responder,) = eviction_tables.responders(stage.mirror, NOW)
+    (responder,) = responder_tables.responders(stage.mirror, NOW)
     lines = [*describe.responder_lines(stage.mirror, responder, NOW)]
     found = facts(lines)
     assert found["Responder"] == DRAIN
@@ -308,7 +309,7 @@ def test_a_responder_is_described_with_what_it_is_at_work_on() -> None:
     assert found["Silent for"] == "20m"
     assert found["Target"].startswith("shop/web")
     assert any(item.startswith(f"  {DRAIN}") and "Active" in item for item in lines)
-    assert DRAIN in describe.responder_names(responder)
+    assert DRAIN in naming.responder_names(responder)
 
 
 def test_what_is_described_is_there_for_programs_too() -> None:

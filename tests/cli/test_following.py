@@ -19,8 +19,7 @@ def asked(*, dry_run: bool = False) -> Asked:
     """Web is asked to leave."""
     return Asked(
         node=NODE,
-        domain="evictd.io",
-        key="cli",
+        requester="evictd.io/cli",
         namespace="shop",
         name="move",
         pod="web",

@@ -16,9 +16,9 @@ from tests.cli.bus import (
     pod,
 )
 
-from evictd.cli import eviction_tables, node_tables
-from evictd.cli.describe import observed_pod
+from evictd.cli import eviction_tables, tables
 from evictd.cli.get import KINDS, UNREADABLE_SHOWN, unreadable_lines
+from evictd.cli.naming import observed_pod
 from evictd.cli.situation import NotFoundError
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
 from evictd_schemas import topics
@@ -218,8 +218,8 @@ def test_a_worker_tells_how_late_it_was() -> None:
 
 
 def test_stalls_are_no_amounts_of_memory() -> None:
-    assert node_tables.amount_text("psi.memory.full.avg10", 99.5) == "99.5"
-    assert node_tables.amount_text("nodefs.available", 10 * MIB) == "10Mi"
+    assert tables.amount_text("psi.memory.full.avg10", 99.5) == "99.5"
+    assert tables.amount_text("nodefs.available", 10 * MIB) == "10Mi"
 
 
 def test_what_cannot_be_read_is_told_and_hides_nothing_else() -> None:

@@ -50,8 +50,7 @@ def holds(mirror: Mirror, node: str, now: datetime) -> Iterator[str]:
     """The Holds that are in force there, each with its author."""
     for found in mirror.objects(topics.WISH, node):
         if in_force(found.message, now):
-            names = found.place.names
-            yield f"{hold_text(found.message)}, by {names['domain']}/{names['key']}"
+            yield f"{hold_text(found.message)}, by {found.place.participant}"
 
 
 def file_holds(state_folder: Path, now: datetime) -> Iterator[str]:

@@ -12,9 +12,8 @@ from evictd.cli.broker import state_folder_of
 from evictd.cli.figures import Figures, figures
 from evictd.cli.last_configuration import remembered
 from evictd.cli.machine import home_node
-from evictd.cli.options import config_option, loaded, warn
+from evictd.cli.options import config_option, known_configuration, loaded, warn
 from evictd.cli.proposal import propose
-from evictd.cli.reading import known_configuration
 from evictd.cli.tables import NOTHING, aligned
 from evictd.core.errors import InputError
 from evictd.core.rules import Rules

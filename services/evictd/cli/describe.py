@@ -9,39 +9,42 @@ import click
 import msgspec
 
 from evictd.cli.chain_table import chain_lines
-from evictd.cli.eviction_tables import (
+from evictd.cli.eviction_tables import request_item
+from evictd.cli.eviction_texts import (
     NO_ANSWER,
     deadline_of,
     document,
-    name_of,
-    request_item,
     request_state,
-    requester_of,
-    responders,
     state_text,
     status_of,
-    target_text,
+    target_of,
     type_text,
 )
-from evictd.cli.node_tables import amount_text, leaving_uids, verdict_text
+from evictd.cli.naming import (
+    eviction_names,
+    observed_pod,
+    request_names,
+    responder_names,
+    the_one,
+)
 from evictd.cli.past import journal_of, told_events
-from evictd.cli.reading import Reader, reader_options, run, the_one, utc_now
-from evictd.cli.situation import NotFoundError
+from evictd.cli.reading import Reader, reader_options, run, utc_now
+from evictd.cli.responder_tables import responders
 from evictd.cli.tables import (
     NOTHING,
     Item,
     Output,
     ago,
     aligned,
+    amount_text,
     due,
     listed,
     object_text,
     output_option,
 )
-from evictd.cli.wishing import down
+from evictd.cli.workload_tables import leaving_uids, memory_used, verdict_text
 from evictd.client import Found, Mirror
 from evictd.core.protocol.chain import active
-from evictd.core.protocol.facts import terminal
 from evictd.core.signals.names import MEMORY_AVAILABLE
 from evictd.core.wording import name_text, on_one_line
 from evictd.shell.blocking import in_thread
@@ -52,7 +55,6 @@ from evictd_schemas import (
     EvictionRequest,
     EvictionStatus,
     Pod,
-    PodReference,
     topics,
 )
 
@@ -102,7 +104,7 @@ def document_of(mirror: Mirror, kind: str, name: str) -> Mapping[str, Any]:
     now = utc_now()
     match kind:
         case "eviction":
-            return document(the_one(kind, name, mirror.objects(topics.EVICTION), names))
+            return document(the_one(kind, name, mirror.objects(topics.EVICTION), eviction_names))
         case "request":
             found = the_one(kind, name, mirror.objects(topics.REQUEST), request_names)
             return request_item(found, status_of(mirror, found), now).document
@@ -118,7 +120,7 @@ async def described(reader: Reader, journal: Path, kind: str, name: str) -> list
     async with reader.mirror(reader.connect_seconds) as mirror:
         now = utc_now()
         if kind == "eviction":
-            eviction = the_one(kind, name, mirror.objects(topics.EVICTION), names)
+            eviction = the_one(kind, name, mirror.objects(topics.EVICTION), eviction_names)
             place = eviction.message.metadata.name, eviction.place.node
             events = await in_thread(lambda: told_events(journal, *place))
             return [*eviction_lines(eviction, now), *event_lines(events, now)]
@@ -132,65 +134,6 @@ async def described(reader: Reader, journal: Path, kind: str, name: str) -> list
         return [*workload_lines(mirror, node, pod, now)]
 
 
-def names(found: Found[Eviction]) -> Iterable[str]:
-    """How an Eviction may be called: with the node where two have it, without the namespace, or by
-    the workload that it is about."""
-    name = name_of(found)
-    target = target_text(found.place.names["namespace"], found.message)
-    return (
-        f"{found.place.node} {name}",
-        name,
-        found.place.names["name"],
-        target,
-        target.partition("/")[2],
-        found.topic,
-    )
-
-
-def request_names(found: Found[EvictionRequest]) -> Iterable[str]:
-    """The same of a request, which its requester tells apart, or by the workload it is about."""
-    name, requester = name_of(found), requester_of(found)
-    target = target_text(found.place.names["namespace"], found.message)
-    return (
-        f"{found.place.node} {requester}/{name}",
-        f"{requester}/{name}",
-        name,
-        found.place.names["name"],
-        target,
-        target.partition("/")[2],
-        found.topic,
-    )
-
-
-def responder_names(item: Item) -> Iterable[str]:
-    """How a responder may be called: with the node where several have it."""
-    return f"{item.cells[0]} {item.name}", item.name
-
-
-def observed_pod(mirror: Mirror, name: str) -> tuple[str, Pod]:
-    """The workload of that name and its node. Raises `NotFoundError`, also for one that is down."""
-    every = [
-        (found.place.node, pod)
-        for found in mirror.objects(topics.OBSERVATION)
-        for pod in found.message.pods or ()
-        if not terminal(pod)
-    ]
-    stopped = next((one for one in down(mirror) if name in tuple(pod_names(one))), None)
-    if stopped is not None and not any(name in tuple(pod_names(one)) for one in every):
-        node, life = stopped
-        raise NotFoundError(
-            f"{name_text(life)} on {node} is down because of evictd: `evictd status` tells what "
-            "keeps it there, and `evictd restore` starts it"
-        )
-    return the_one("workload", name, every, pod_names)
-
-
-def pod_names(found: tuple[str, Pod | PodReference]) -> Iterable[str]:
-    """How a workload may be called."""
-    node, pod = found
-    return f"{node} {name_text(pod)}", name_text(pod), pod.name, pod.uid
-
-
 def line(label: str, value: object) -> str:
     """One fact."""
     return f"{label + ':':<{LABEL_CHARACTERS}}{on_one_line(str(value))}"
@@ -200,9 +143,9 @@ def eviction_lines(found: Found[Eviction], now: datetime) -> Iterator[str]:
     """Target, wish, conditions, chain."""
     status, metadata = found.message.status, found.message.metadata
     pod = found.message.spec.target.pod
-    yield line("Eviction", name_of(found))
+    yield line("Eviction", found.place.namespaced_name)
     yield line("Node", found.place.node)
-    target = target_text(found.place.names["namespace"], found.message)
+    target = target_of(found)
     yield line("Target", f"{target} ({pod.uid})" if pod is not None else target)
     yield line("State", state_text(status.conditions, dry_run=status.dry_run))
     yield line("Type", type_text(status))
@@ -263,10 +206,10 @@ def request_lines(mirror: Mirror, found: Found[EvictionRequest], now: datetime) 
     """The wish, the answer, and the Eviction that it led to."""
     spec, status = found.message.spec, status_of(mirror, found)
     pod = spec.target.pod
-    yield line("Request", name_of(found))
+    yield line("Request", found.place.namespaced_name)
     yield line("Node", found.place.node)
-    yield line("Requester", requester_of(found))
-    target = target_text(found.place.names["namespace"], found.message)
+    yield line("Requester", found.place.participant)
+    target = target_of(found)
     yield line("Target", f"{target} ({pod.uid})" if pod is not None else target)
     yield line("Intent", spec.intent or NOTHING)
     yield line("Type", f"{spec.type} (dry run)" if spec.dry_run else spec.type)
@@ -339,11 +282,9 @@ def kept_text(pod: Pod) -> str:
 
 
 def _figures(pod: Pod) -> Iterator[str]:
-    memory = pod.stats.memory if pod.stats is not None else None
-    used = None if memory is None else memory.working_set_bytes or memory.usage_bytes
     asked = amount_text(MEMORY_AVAILABLE, pod.requests.get("memory"))
     limit = amount_text(MEMORY_AVAILABLE, pod.limits.get("memory"))
-    uses = amount_text(MEMORY_AVAILABLE, used)
+    uses = amount_text(MEMORY_AVAILABLE, memory_used(pod))
     yield line("Memory", f"uses {uses}, asked for {asked}, limit {limit}")
     disk = pod.stats.ephemeral_storage if pod.stats is not None else None
     if disk is not None and disk.used_bytes is not None:

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
-import msgspec
 
 from evictd.cli.checkup.findings import Finding, State
 from evictd.cli.examination.everything import examined, findings
 from evictd.cli.options import config_option
 from evictd.cli.reading import talk
-from evictd.cli.tables import Output, output_option
+from evictd.cli.tables import Output, json_text, output_option
 
 STATE_WIDTH = max(map(len, State)) + 2
 CHECK_WIDTH = 28
@@ -42,7 +41,7 @@ def command(file: Path | None, broker: str | None, broker_file: Path | None, out
     """
     found = [*findings(examined(file, broker, broker_file))]
     if output == Output.JSON:
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        click.echo(json_text(found))
     else:
         for one in found:
             click.echo("\n".join(lines(one)))

@@ -33,8 +33,7 @@ class Asked:
     """A request of ours and where it is."""
 
     node: str
-    domain: str
-    key: str
+    requester: str
     namespace: str
     name: str
     pod: str
@@ -43,12 +42,8 @@ class Asked:
     @property
     def levels(self) -> dict[str, str]:
         """The open levels of its topic."""
-        return {
-            "domain": self.domain,
-            "key": self.key,
-            "namespace": self.namespace,
-            "name": self.name,
-        }
+        names = {"namespace": self.namespace, "name": self.name}
+        return {**topics.levels(self.requester), **names}
 
     @property
     def topic(self) -> str:

@@ -5,8 +5,9 @@ from datetime import timedelta
 
 import click
 
-from evictd.cli.reading import Reader, TimedOutError, reader_options, run, the_one, utc_now
-from evictd.cli.wishing import ANSWER_SECONDS, Wished, down, names_of, told, wish_name
+from evictd.cli.naming import pod_names, the_one
+from evictd.cli.reading import Reader, TimedOutError, reader_options, run, utc_now
+from evictd.cli.wishing import ANSWER_SECONDS, Wished, down, told, wish_name
 from evictd.core.orders import Verb
 from evictd.core.wording import name_text
 from evictd_schemas import Wish, topics
@@ -31,7 +32,7 @@ def command(reader: Reader, *, pod: str) -> None:
 async def _forgotten(reader: Reader, pod: str) -> int:
     async with reader.mirror(asking=True) as mirror:
         found = [one for one in down(mirror) if reader.node in (None, one[0])]
-        node, life = the_one("workload that is down because of evictd", pod, found, names_of)
+        node, life = the_one("workload that is down because of evictd", pod, found, pod_names)
         target = name_text(life)
         until = utc_now() + timedelta(seconds=STANDS_SECONDS)
         wish = Wish(verb=Verb.FORGET, target=target, until=until)

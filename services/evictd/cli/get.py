@@ -1,68 +1,24 @@
 """`evictd get KIND`: what is on the bus now, a row each."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterator
 
 import click
 
-from evictd.cli import eviction_tables as about_evictions
-from evictd.cli import node_tables as about_nodes
+from evictd.cli import eviction_tables, node_tables, responder_tables, workload_tables
+from evictd.cli.kinds import Kind
 from evictd.cli.reading import Reader, reader_options, run, talk, utc_now
 from evictd.cli.tables import Item, output_option, written
 from evictd.client import Mirror
 
-
-@dataclass(frozen=True, kw_only=True)
-class Kind:
-    """How one kind of thing is shown."""
-
-    head: tuple[str, ...]
-    wide_head: tuple[str, ...]
-    items: Callable[[Mirror, datetime], Iterator[Item]]
-
-
 KINDS = {
-    "signals": Kind(
-        head=about_nodes.SIGNAL_HEAD,
-        wide_head=about_nodes.SIGNAL_WIDE,
-        items=about_nodes.signals,
-    ),
-    "conditions": Kind(
-        head=about_nodes.CONDITION_HEAD,
-        wide_head=about_nodes.CONDITION_WIDE,
-        items=about_nodes.conditions,
-    ),
-    "workloads": Kind(
-        head=about_nodes.WORKLOAD_HEAD,
-        wide_head=about_nodes.WORKLOAD_WIDE,
-        items=about_nodes.workloads,
-    ),
-    "evictions": Kind(
-        head=about_evictions.EVICTION_HEAD,
-        wide_head=about_evictions.EVICTION_WIDE,
-        items=about_evictions.evictions,
-    ),
-    "requests": Kind(
-        head=about_evictions.REQUEST_HEAD,
-        wide_head=about_evictions.REQUEST_WIDE,
-        items=about_evictions.requests,
-    ),
-    "responders": Kind(
-        head=about_evictions.RESPONDER_HEAD,
-        wide_head=about_evictions.RESPONDER_WIDE,
-        items=about_evictions.responders,
-    ),
-    "workers": Kind(
-        head=about_nodes.WORKER_HEAD,
-        wide_head=about_nodes.WORKER_WIDE,
-        items=about_nodes.workers,
-    ),
-    "nodes": Kind(
-        head=about_nodes.NODE_HEAD,
-        wide_head=about_nodes.NODE_WIDE,
-        items=about_nodes.nodes,
-    ),
+    "signals": node_tables.SIGNALS,
+    "conditions": node_tables.CONDITIONS,
+    "workloads": workload_tables.WORKLOADS,
+    "evictions": eviction_tables.EVICTIONS,
+    "requests": eviction_tables.REQUESTS,
+    "responders": responder_tables.RESPONDERS,
+    "workers": node_tables.WORKERS,
+    "nodes": node_tables.NODES,
 }
 """What can be asked for."""
 UNREADABLE_SHOWN = 5

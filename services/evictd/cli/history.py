@@ -6,9 +6,9 @@ import click
 import msgspec
 
 from evictd.cli import past
-from evictd.cli.eviction_tables import end_time
-from evictd.cli.options import config_option
-from evictd.cli.reading import known_configuration, talk
+from evictd.cli.eviction_texts import end_time
+from evictd.cli.options import config_option, known_configuration
+from evictd.cli.reading import talk
 from evictd.cli.tables import NOTHING, Item, age, listed, output_option, written
 from evictd_schemas import Eviction
 

@@ -9,9 +9,9 @@ import click
 
 from evictd.cli import hold_file
 from evictd.cli.broker import state_folder_of
-from evictd.cli.describe import pod_names
 from evictd.cli.machine import home_node
-from evictd.cli.reading import Reader, TimedOutError, reader_options, run, talk, the_one, utc_now
+from evictd.cli.naming import pod_names, the_one
+from evictd.cli.reading import Reader, TimedOutError, reader_options, run, talk, utc_now
 from evictd.cli.request import lives
 from evictd.cli.situation import NotFoundError
 from evictd.cli.wishing import ANSWER_SECONDS, Wished, down, own, told, wish_name
@@ -146,7 +146,7 @@ def _others(mirror: Mirror, node: str) -> list[str]:
     """Authors of holds that are theirs to take back."""
     mine = {found.topic for found in own(mirror, Verb.HOLD)}
     return [
-        "/".join((found.place.names["domain"], found.place.names["key"]))
+        found.place.participant
         for found in mirror.objects(topics.WISH, node)
         if found.message.verb == Verb.HOLD and found.topic not in mine
     ]

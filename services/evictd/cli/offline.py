@@ -11,7 +11,7 @@ from pathlib import Path
 
 from evictd.cli import past
 from evictd.cli.alive import runtime_folder, signs
-from evictd.cli.eviction_tables import end_time
+from evictd.cli.eviction_texts import end_time
 from evictd.cli.figures import Figures, figures
 from evictd.cli.health import SILENT_SECONDS_MAX, boot_seconds
 from evictd.cli.situation import of_observation

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from evictd.shell.configuration import ConfigurationError, Loaded, Problem, load
+from evictd_schemas.configuration import Configuration
 
 Command = Callable[..., Any]
 
@@ -41,6 +42,11 @@ def loaded(file: Path | None, *, kubelet: bool = False, **flags: str | None) -> 
         raise
     warn(found.warnings)
     return found
+
+
+def known_configuration(file: Path | None, **flags: str | None) -> Configuration:
+    """What the workers go by. Its warnings are for who runs them, not for who reads."""
+    return load(file, variables=os.environ, flags=flags).configuration
 
 
 def warn(warnings: tuple[Problem, ...]) -> None:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from evictd.cli.eviction_tables import end_time, state_text, target_text
+from evictd.cli.broker import state_folder_of
+from evictd.cli.eviction_texts import end_time, state_text, target_text
 from evictd.cli.situation import NotFoundError
 from evictd.core.duty import Duty
 from evictd.core.errors import HostError
@@ -13,7 +14,6 @@ from evictd.core.orders import Restore
 from evictd.core.protocol.announcement import last_started
 from evictd.core.protocol.case import Case
 from evictd.core.protocol.vocabulary import Intent
-from evictd.shell.configuration import state_folder
 from evictd.shell.journal_reading import ended, events, states
 from evictd_schemas import Event, Eviction, Pod
 from evictd_schemas.configuration import Configuration
@@ -22,9 +22,7 @@ from evictd_schemas.topics import Role
 
 def journal_of(configuration: Configuration) -> Path:
     """Where this machine's controller has its journal, whether or not it is there."""
-    given = configuration.state_folder
-    folder = state_folder() if given is None else Path(given).expanduser()
-    return folder / f"{Role.CONTROLLER}.journal"
+    return state_folder_of(configuration) / f"{Role.CONTROLLER}.journal"
 
 
 def readable(journal: Path) -> bool:

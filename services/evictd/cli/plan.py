@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import click
-import msgspec
-import msgspec.yaml
 
-from evictd.cli.describe import observed_pod
+from evictd.cli.naming import observed_pod
 from evictd.cli.reading import Reader, reader_options, run
 from evictd.cli.situation import running_configuration
-from evictd.cli.tables import NOTHING, Output, age, aligned, output_option
+from evictd.cli.tables import NOTHING, Output, age, aligned, object_text, output_option
 from evictd.client import Mirror
 from evictd.core.duty.budgets import Neighbours, judged, stopped_life
 from evictd.core.duty.imperative import PAUSE_BASE_SECONDS, PAUSE_MAX_SECONDS
@@ -38,14 +36,10 @@ def command(reader: Reader, pod: str, output: str) -> None:
     """
     budgets = compiled(running_configuration(reader.file, reader.broker))
     found = run(planned(reader, pod, budgets))
-    match output:
-        case Output.JSON:
-            text = msgspec.json.encode(document(found))
-            click.echo(msgspec.json.format(text, indent=2).decode())
-        case Output.YAML:
-            click.echo(msgspec.yaml.encode(document(found)).decode(), nl=False)
-        case _:
-            click.echo("\n".join(lines(found)))
+    if output == Output.TABLE:
+        click.echo("\n".join(lines(found)))
+    else:
+        click.echo(object_text(document(found), output))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,28 +20,28 @@ import click
 
 from evictd.cli.broker import operator_address, reached
 from evictd.cli.client_configuration import CLIENTS, SIGNATURE, option_folder
-from evictd.cli.options import Command, config_option
-from evictd.cli.situation import EVERYWHERE, NotFoundError
+from evictd.cli.options import Command, config_option, known_configuration
+from evictd.cli.situation import EVERYWHERE
 from evictd.client import Mirror
 from evictd.core.errors import HostError, InputError, PeerError
 from evictd.shell import logs
 from evictd.shell.blocking import in_thread
 from evictd.shell.broker.access import OPERATOR, USERS
 from evictd.shell.bus.address import Address
-from evictd.shell.configuration import SYSTEM_STATE, is_owned, load
+from evictd.shell.configuration import SYSTEM_STATE, is_owned
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.topics import segment_problem
 
 T = TypeVar("T")
 
+PARTICIPANT = "evictd.io/cli"
+"""As whom the command line asks and wishes, whoever types."""
 CONNECT_SECONDS = 5.0
 """Until everything retained is here; a broker that is there needs well under one."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 READERS = frozenset(USERS) - {OPERATOR}
 """Logins of the shipped access list whose requests the broker drops without a word."""
-NAMES_MAX = 20
-"""Names told to somebody who mistyped one."""
 
 
 class TimedOutError(PeerError):
@@ -127,11 +127,6 @@ def _with_reader(command: Command) -> Command:
     return call
 
 
-def known_configuration(file: Path | None, **flags: str | None) -> Configuration:
-    """What the workers go by. Its warnings are for who runs them, not for who reads."""
-    return load(file, variables=os.environ, flags=flags).configuration
-
-
 def broker_address(configuration: Configuration) -> Address:
     """As a person uses it. Raises `PeerError` where none is known."""
     try:
@@ -186,19 +181,3 @@ def talk(text: str) -> None:
 def utc_now() -> datetime:
     """For ages that people read."""
     return datetime.now(UTC)
-
-
-def the_one(kind: str, text: str, found: Iterable[T], names_of: Callable[[T], Iterable[str]]) -> T:
-    """Whom a person means by a name. Raises `NotFoundError`, also where it may be several.
-
-    The first of an object's names is the longest one, which is told to somebody who mistyped.
-    """
-    every = {next(iter(names_of(one))): one for one in found}
-    meant = {name: one for name, one in every.items() if text in tuple(names_of(one))}
-    if len(meant) == 1:
-        return next(iter(meant.values()))
-    if meant:
-        several = ", ".join(list(meant)[:NAMES_MAX])
-        raise NotFoundError(f"{text!r} may be any of {several}; --node or the whole name tells")
-    known = ", ".join(list(every)[:NAMES_MAX])
-    raise NotFoundError(f"there is no {kind} {text!r}" + (f"; there are {known}" if known else ""))

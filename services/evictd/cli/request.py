@@ -8,10 +8,18 @@ from dataclasses import dataclass
 import click
 import msgspec
 
-from evictd.cli.describe import pod_names
 from evictd.cli.following import Asked, End, Follower, progress_text, standing
 from evictd.cli.machine import home_node
-from evictd.cli.reading import Reader, TimedOutError, reader_options, run, talk, the_one, utc_now
+from evictd.cli.naming import pod_names, the_one
+from evictd.cli.reading import (
+    PARTICIPANT,
+    Reader,
+    TimedOutError,
+    reader_options,
+    run,
+    talk,
+    utc_now,
+)
 from evictd.cli.tables import Output, output_option
 from evictd.client import Mirror
 from evictd.core.decision.requests import request_name
@@ -29,7 +37,6 @@ from evictd_schemas import (
     topics,
 )
 
-DOMAIN, KEY = REQUESTER = ("evictd.io", "cli")
 ANSWER_SECONDS = 2.0
 """For the controller's first word: what is refused at once is told at once, and that nobody answers
 only after this."""
@@ -56,7 +63,7 @@ class Wish:
         return EvictionRequest(
             spec=EvictionRequestSpec(
                 target=Target(pod=PodTarget(name=found.name, uid=found.uid)),
-                requester="/".join(REQUESTER),
+                requester=PARTICIPANT,
                 intent=Intent.EVICTION,
                 type=self.kind,
                 deadline_seconds=self.deadline,
@@ -128,8 +135,7 @@ async def ask(reader: Reader, wish: Wish, output: str, *, wait: bool) -> int:
             node = await in_thread(lambda: home_node(reader.configuration()))
         asked = Asked(
             node=node,
-            domain=DOMAIN,
-            key=KEY,
+            requester=PARTICIPANT,
             namespace=found.namespace,
             name=request_name(found),
             pod=found.name,

@@ -7,17 +7,10 @@ from datetime import timedelta
 
 import click
 
-from evictd.cli.reading import (
-    Reader,
-    TimedOutError,
-    reader_options,
-    run,
-    talk,
-    the_one,
-    utc_now,
-)
+from evictd.cli.naming import pod_names, the_one
+from evictd.cli.reading import Reader, TimedOutError, reader_options, run, talk, utc_now
 from evictd.cli.situation import NotFoundError
-from evictd.cli.wishing import Said, Wished, down, names_of, own, told, wish_name
+from evictd.cli.wishing import Said, Wished, down, own, told, wish_name
 from evictd.client import Mirror
 from evictd.core.orders import Verb
 from evictd.core.rules import Mode
@@ -56,7 +49,7 @@ async def _asked(reader: Reader, pod: str | None) -> int:
         if pod is None:
             node, target = the_node(found), None
         else:
-            node, life = the_one("workload that is down because of evictd", pod, found, names_of)
+            node, life = the_one("workload that is down because of evictd", pod, found, pod_names)
             target = name_text(life)
         decision = mirror.get(topics.DECISION, node)
         if decision is not None and decision.mode != Mode.ACT:

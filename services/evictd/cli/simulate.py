@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import click
-import msgspec
 
 from evictd.cli.options import warn
+from evictd.cli.tables import json_text
 from evictd.simulation import telling
 from evictd.simulation.scenario_file import load_scenario
 from evictd.simulation.story import play
@@ -30,7 +30,6 @@ def command(file: Path, output: str) -> None:
     warn(scenario.warnings)
     turns = play(scenario)
     if output == "json":
-        document = msgspec.json.encode(telling.document(scenario, turns))
-        click.echo(msgspec.json.format(document, indent=2).decode())
+        click.echo(json_text(telling.document(scenario, turns)))
     else:
         click.echo(telling.table(scenario, turns, wide=output == "wide"))

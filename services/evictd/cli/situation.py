@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,7 +12,7 @@ import msgspec
 from evictd.cli.broker import operator_address, reached, state_folder_of
 from evictd.cli.last_configuration import remembered
 from evictd.cli.machine import home_node
-from evictd.cli.options import Command, config_option
+from evictd.cli.options import Command, config_option, known_configuration
 from evictd.client import Mirror
 from evictd.core.decision import Given, Judged, Plan, Recalled, Retained, Seen, Wished, decide
 from evictd.core.decision.explanation import Situation
@@ -28,7 +27,7 @@ from evictd.runtimes.settings import configured
 from evictd.runtimes.workloads import settings_of
 from evictd.shell import logs
 from evictd.shell.clock import SystemClock
-from evictd.shell.configuration import load, rules_of
+from evictd.shell.configuration import rules_of
 from evictd.shell.configuration.problems import meant
 from evictd_schemas import Observation, Pod, Pressure, topics
 from evictd_schemas.configuration import Configuration
@@ -87,15 +86,10 @@ def situation(
 
 def running_configuration(file: Path | None, broker: str | None) -> Configuration:
     """That of a file, else the one that evictd runs with here."""
-    configuration = _quietly(file, broker)
+    configuration = known_configuration(file, broker=broker)
     if file is None and (running := remembered(state_folder_of(configuration))) is not None:
-        return _quietly(running, broker)
+        return known_configuration(running, broker=broker)
     return configuration
-
-
-def _quietly(file: Path | None, broker: str | None) -> Configuration:
-    """Its warnings are for who runs evictd with it, not for who reads."""
-    return load(file, variables=os.environ, flags={"broker": broker}).configuration
 
 
 def read_observation(file: Path) -> Observation:

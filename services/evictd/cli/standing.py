@@ -10,14 +10,16 @@ from fnmatch import fnmatchcase
 from msgspec import Struct
 
 from evictd.cli import absence
-from evictd.cli.eviction_tables import deadline_of, end_time
+from evictd.cli.eviction_texts import deadline_of, end_time
 from evictd.cli.node_tables import held_conditions, node_names
 from evictd.client import Mirror
+from evictd.core.conditions import unknown
 from evictd.core.decision import Judged, Plan
 from evictd.core.decision.candidates import Verdict
 from evictd.core.decision.explanation import Situation, explained
 from evictd.core.moments import Now
 from evictd.core.protocol.chain import active
+from evictd.core.protocol.vocabulary import Status
 from evictd.shell.configuration import rules_of
 from evictd_schemas import Eviction, Pressure, RankedPod, WorkerStatus, topics
 from evictd_schemas.configuration import Configuration
@@ -145,13 +147,13 @@ def standing(mirror: Mirror, configuration: Configuration, node: str, now: datet
 
 def is_known(pressure: Pressure | None) -> bool:
     """Whether anything can be said about its conditions."""
-    return held_conditions(pressure) != ("Unknown",)
+    return pressure is not None and not unknown(pressure)
 
 
 def held(pressure: Pressure | None) -> Iterator[Held]:
     """Conditions that hold, or of which nothing is known."""
     for condition in () if pressure is None else pressure.conditions:
-        if condition.status != "False":
+        if condition.status != Status.FALSE:
             yield Held(
                 type=condition.type,
                 status=condition.status,

@@ -6,6 +6,7 @@ from datetime import datetime
 from evictd.cli.alive import runtime_folder
 from evictd.cli.standing import Gone, Leaving, Neighbour, Standing
 from evictd.cli.tables import ago, due, listed
+from evictd.core.protocol.vocabulary import Status
 from evictd.core.rules import Mode
 from evictd_schemas.topics import ALL
 
@@ -29,8 +30,8 @@ def lines(told: Standing, now: datetime) -> Iterator[str]:
 
 
 def _conditions(told: Standing, now: datetime) -> Iterator[str]:
-    held = [one.type for one in told.conditions if one.status == "True"]
-    nothing = "nothing is short" if told.known else "Unknown"
+    held = [one.type for one in told.conditions if one.status == Status.TRUE]
+    nothing = "nothing is short" if told.known else Status.UNKNOWN
     yield f"conditions:  {', '.join(held) or nothing}"
     for one in told.conditions:
         since = "" if one.since is None else f" for {ago(one.since, now)}"

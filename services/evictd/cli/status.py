@@ -4,18 +4,17 @@ import sys
 from dataclasses import replace
 
 import click
-import msgspec
 from msgspec import structs
 
 from evictd.cli import absence, offline, standing_text
 from evictd.cli.broker import state_folder_of
 from evictd.cli.config import this_node
-from evictd.cli.last_configuration import remembered
 from evictd.cli.machine import home_node
 from evictd.cli.past import journal_of
-from evictd.cli.reading import Reader, known_configuration, reader_options, run, talk, utc_now
+from evictd.cli.reading import Reader, reader_options, run, talk, utc_now
+from evictd.cli.situation import running_configuration
 from evictd.cli.standing import Standing, standing
-from evictd.cli.tables import Output, output_option
+from evictd.cli.tables import Output, json_text, output_option
 from evictd.core.errors import PeerError
 from evictd_schemas.configuration import Configuration
 
@@ -32,7 +31,7 @@ def command(reader: Reader, output: str) -> None:
     Of this machine, or of --node. Where no broker answers, what this machine's journal, its
     workers' signs of life and a look at the machine itself tell; the exit code is 5 then.
     """
-    configuration = _in_force(reader)
+    configuration = running_configuration(reader.file, reader.broker)
     node = reader.node or home_node(configuration)
     try:
         told = run(_looked(reader, configuration, node))
@@ -56,13 +55,6 @@ def _with_file_holds(told: Standing, configuration: Configuration) -> Standing:
     return structs.replace(told, holds=(*told.holds, *more))
 
 
-def _in_force(reader: Reader) -> Configuration:
-    """The given file, else the one that evictd runs with here, as far as it still reads."""
-    configuration = reader.configuration()
-    running = None if reader.file is not None else remembered(state_folder_of(configuration))
-    return configuration if running is None else known_configuration(running, broker=reader.broker)
-
-
 async def _looked(reader: Reader, configuration: Configuration, node: str) -> Standing:
     seconds = CONNECT_SECONDS if reader.timeout is None else reader.timeout
     everywhere = replace(reader, node=None)  # whose workers decide here may be another node's
@@ -73,7 +65,7 @@ async def _looked(reader: Reader, configuration: Configuration, node: str) -> St
 
 def _print(told: Standing, output: str) -> None:
     if output == Output.JSON:
-        click.echo(msgspec.json.format(msgspec.json.encode(told), indent=2).decode())
+        click.echo(json_text(told))
         return
     for line in standing_text.lines(told, utc_now()):
         click.echo(line)

@@ -14,7 +14,9 @@ import msgspec
 import msgspec.yaml
 
 from evictd.cli.options import Command
+from evictd.core.signals.amounts import reading_text
 from evictd.core.wording import on_one_line
+from evictd_schemas import Number
 
 NOTHING = "-"
 GAP = "  "
@@ -64,10 +66,9 @@ def written(
     """Everything in one piece; an empty list is valid JSON and YAML and no table."""
     match output:
         case Output.JSON:
-            text = msgspec.json.encode([item.document for item in items])
-            yield msgspec.json.format(text, indent=2).decode()
+            yield json_text([item.document for item in items])
         case Output.YAML:
-            yield msgspec.yaml.encode([dict(item.document) for item in items]).decode().rstrip("\n")
+            yield yaml_text([dict(item.document) for item in items])
         case Output.NAME:
             yield from (item.name for item in items)
         case Output.WIDE:
@@ -79,9 +80,17 @@ def written(
 
 def object_text(document: Mapping[str, Any], output: str) -> str:
     """One object as JSON or YAML."""
-    if output == Output.JSON:
-        return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
-    return msgspec.yaml.encode(dict(document)).decode().rstrip("\n")
+    return json_text(document) if output == Output.JSON else yaml_text(dict(document))
+
+
+def json_text(document: object) -> str:
+    """Over several lines, for programs and people alike."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+
+
+def yaml_text(document: object) -> str:
+    """Without the end of the last line."""
+    return msgspec.yaml.encode(document).decode().rstrip("\n")
 
 
 def aligned(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -128,6 +137,11 @@ def due(time: datetime | None, now: datetime) -> str:
         return NOTHING
     rest_seconds = (time - now).total_seconds()
     return f"in {age(rest_seconds)}" if rest_seconds >= 0 else f"{age(-rest_seconds)} ago"
+
+
+def amount_text(signal: str, amount: Number | None) -> str:
+    """An amount of a signal, `-` where it is not known."""
+    return NOTHING if amount is None else reading_text(signal, amount)
 
 
 def listed(texts: Iterable[str]) -> str:

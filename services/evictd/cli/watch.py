@@ -1,25 +1,18 @@
 """`evictd watch KIND`: what happens, as it happens: rows that are new, changed, or gone."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
-from datetime import datetime
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import anyio
 import click
 import msgspec
-import msgspec.yaml
 
-from evictd.cli.eviction_tables import (
-    EVICTION_HEAD,
-    REQUEST_HEAD,
-    RESPONDER_HEAD,
-    document,
-    eviction_item,
-    requests,
-    responders,
-)
+from evictd.cli.eviction_tables import EVICTIONS, REQUESTS, eviction_item
+from evictd.cli.eviction_texts import document
+from evictd.cli.kinds import Kind
 from evictd.cli.reading import Reader, reader_options, run, talk, utc_now
-from evictd.cli.tables import NOTHING, Item, Output, output_option, plain, row_text
+from evictd.cli.responder_tables import RESPONDERS
+from evictd.cli.tables import NOTHING, Item, Output, output_option, plain, row_text, yaml_text
 from evictd.client import Change, Found, Mirror
 from evictd_schemas import Event, topics
 from evictd_schemas.topics import Topic
@@ -30,17 +23,17 @@ EVICTION_WIDTHS = (12, 24, 20, 16, 20, 34, 9, 12, 0)
 REQUEST_WIDTHS = (12, 24, 20, 20, 16, 20, 24, 0)
 RESPONDER_WIDTHS = (12, 34, 14, 8, 20, 0)
 HEADS: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
-    "evictions": (EVICTION_HEAD, EVICTION_WIDTHS),
-    "requests": (REQUEST_HEAD, REQUEST_WIDTHS),
-    "responders": (RESPONDER_HEAD, RESPONDER_WIDTHS),
+    "evictions": (EVICTIONS.head, EVICTION_WIDTHS),
+    "requests": (REQUESTS.head, REQUEST_WIDTHS),
+    "responders": (RESPONDERS.head, RESPONDER_WIDTHS),
     "events": (EVENT_HEAD, EVENT_WIDTHS),
 }
 """Names and least widths of the columns."""
 KINDS: dict[str, Topic[Any]] = {"evictions": topics.EVICTION, "events": topics.EVENT}
 """What is one message a row."""
-COMPOSED: dict[str, tuple[Callable[[Mirror, datetime], Iterator[Item]], tuple[Topic[Any], ...]]] = {
-    "requests": (requests, (topics.REQUEST, topics.REQUEST_STATUS)),
-    "responders": (responders, (topics.REGISTRATION, topics.WORKER, topics.EVICTION)),
+COMPOSED: dict[str, tuple[Kind, tuple[Topic[Any], ...]]] = {
+    "requests": (REQUESTS, (topics.REQUEST, topics.REQUEST_STATUS)),
+    "responders": (RESPONDERS, (topics.REGISTRATION, topics.WORKER, topics.EVICTION)),
 }
 """What is put together of several messages, and which."""
 GONE = "Collected"
@@ -77,7 +70,7 @@ def text(item: Item, kind: str, output: str) -> str:
     if output == Output.JSON:
         return msgspec.json.encode(item.document).decode()
     if output == Output.YAML:
-        return "---\n" + msgspec.yaml.encode(dict(item.document)).decode().rstrip("\n")
+        return "---\n" + yaml_text(dict(item.document))
     if output == Output.NAME:
         return item.name
     return row_text(plain(item.cells), HEADS[kind][1])
@@ -98,13 +91,13 @@ async def items(mirror: Mirror, kind: str) -> AsyncIterator[Item]:
 
 async def differences(mirror: Mirror, kind: str) -> AsyncIterator[Item]:
     """Rows that are put together, whenever one is new, has changed or is gone."""
-    compose, parts = COMPOSED[kind]
+    composed, parts = COMPOSED[kind]
     known: dict[tuple[str, str], Item] = {}
-    for item in compose(mirror, utc_now()):
+    for item in composed.items(mirror, utc_now()):
         known[key_of(item)] = item
         yield item
     async for _ in mirror.watch(*parts):
-        now = {key_of(item): item for item in compose(mirror, utc_now())}
+        now = {key_of(item): item for item in composed.items(mirror, utc_now())}
         for key, item in now.items():
             if key not in known or is_other(kind, known[key], item):
                 yield item
@@ -143,9 +136,8 @@ def changed(change: Change) -> Item:
     """An Eviction as it is now, or that it was collected."""
     if change.found is not None:
         return eviction_item(change.found, utc_now())
-    names, node = change.place.names, change.place.node
-    name = f"{names['namespace']}/{names['name']}"
-    cells = [NOTHING] * len(EVICTION_HEAD)
+    name, node = change.place.namespaced_name, change.place.node
+    cells = [NOTHING] * len(EVICTIONS.head)
     cells[0], cells[1], cells[4] = node, name, GONE
     told = {"node": node, "topic": change.topic, "gone": True}
     return Item(name=name, cells=tuple(cells), document=told)

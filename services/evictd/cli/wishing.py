@@ -11,13 +11,11 @@ from uuid import NAMESPACE_URL, uuid5
 import msgspec
 
 from evictd.cli.changes import Changes, rejects
-from evictd.cli.reading import talk
+from evictd.cli.reading import PARTICIPANT, talk
 from evictd.client import Change, Found, Mirror
 from evictd.core.decision.wishing import OVER, State
-from evictd.core.wording import name_text
-from evictd_schemas import Pod, PodReference, Wish, WishAnswer, topics
+from evictd_schemas import PodReference, Wish, WishAnswer, topics
 
-DOMAIN, KEY = AUTHOR = ("evictd.io", "cli")
 ANSWERED = "WishAnswered"
 RESTORED = "Restored"
 ANSWER_SECONDS = 5.0
@@ -37,7 +35,12 @@ class Wished:
     @property
     def levels(self) -> dict[str, str]:
         """The open levels of its topic."""
-        return {"domain": DOMAIN, "key": KEY, "name": self.name}
+        return {**topics.levels(PARTICIPANT), "name": self.name}
+
+    @property
+    def full_name(self) -> str:
+        """By which the evictor answers it."""
+        return f"{PARTICIPANT}/{self.name}"
 
     @property
     def topic(self) -> str:
@@ -65,8 +68,7 @@ def wish_name(verb: str, target: str | None) -> str:
 def own(mirror: Mirror, verb: str, node: str | None = None) -> Iterator[Found[Wish]]:
     """Wishes of that kind of this command line, whoever typed them."""
     for found in mirror.objects(topics.WISH, node):
-        author = (found.place.names["domain"], found.place.names["key"])
-        if author == AUTHOR and found.message.verb == verb:
+        if found.place.participant == PARTICIPANT and found.message.verb == verb:
             yield found
 
 
@@ -76,12 +78,6 @@ def down(mirror: Mirror) -> Iterator[tuple[str, PodReference]]:
         names = found.place.names
         life = PodReference(namespace=names["namespace"], name=names["name"], uid=found.message.uid)
         yield found.place.node, life
-
-
-def names_of(found: tuple[str, Pod | PodReference]) -> Iterable[str]:
-    """How one may be called."""
-    node, pod = found
-    return f"{node} {name_text(pod)}", name_text(pod), pod.name
 
 
 class Answers(Changes):
@@ -130,9 +126,8 @@ def _said(change: Change, wished: Wished) -> Said | None:
         return None
     message = change.found.message
     if change.place.kind is topics.DECISION:
-        own_name = f"{DOMAIN}/{KEY}/{wished.name}"
         answers: Iterable[WishAnswer] = message.wishes
-        mine = (answer for answer in answers if answer.wish == own_name)
+        mine = (answer for answer in answers if answer.wish == wished.full_name)
         return next((_worded(answer) for answer in mine if _about(answer, wished)), None)
     data = message.data
     if rejects(data, wished.topic):
@@ -150,9 +145,8 @@ def _worded(answer: WishAnswer) -> Said:
 
 
 def _about(answer: WishAnswer, wished: Wished) -> bool:
-    wish = wished.wish
-    named = answer.wish == f"{DOMAIN}/{KEY}/{wished.name}"
-    return named and (answer.verb, answer.until) == (wish.verb, wish.until)
+    said = (answer.wish, answer.verb, answer.until)
+    return said == (wished.full_name, wished.wish.verb, wished.wish.until)
 
 
 def _restored(change: Change, wished: Wished) -> str:

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 import click
 
-from evictd.cli.describe import request_names
-from evictd.cli.eviction_tables import requester_of, status_of
-from evictd.cli.reading import Reader, reader_options, run, talk, the_one
-from evictd.cli.request import REQUESTER
+from evictd.cli.eviction_texts import status_of
+from evictd.cli.naming import request_names, the_one
+from evictd.cli.reading import PARTICIPANT, Reader, reader_options, run, talk
 from evictd.client import Found, Mirror
 from evictd.core.errors import InputError
 from evictd.core.protocol.conditions import request_finished
@@ -42,8 +41,9 @@ async def withdraw(reader: Reader, name: str | None) -> list[str]:
 
 def own(mirror: Mirror) -> Iterator[Found[EvictionRequest]]:
     """Requests of this command line, whoever typed them."""
-    mine = "/".join(REQUESTER)
-    return (found for found in mirror.objects(topics.REQUEST) if requester_of(found) == mine)
+    for found in mirror.objects(topics.REQUEST):
+        if found.place.participant == PARTICIPANT:
+            yield found
 
 
 def over(mirror: Mirror) -> Iterator[Found[EvictionRequest]]:
@@ -61,6 +61,6 @@ def named(mirror: Mirror, name: str) -> Found[EvictionRequest]:
         for found in mirror.objects(topics.REQUEST):
             if name in request_names(found):
                 raise InputError(
-                    f"{name} is a request of {requester_of(found)}, which alone may withdraw it"
+                    f"{name} is a request of {found.place.participant}, which alone may withdraw it"
                 )
     return the_one("request of ours", name, mine, request_names)
