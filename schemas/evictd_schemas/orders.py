@@ -58,6 +58,7 @@ class Stopped(Struct, frozen=True, kw_only=True, rename="camel"):
     eviction: str | None = None
     restore: str = "auto"
     last_usage: Number | None = None
+    last_processes: int | None = None
     depends_on: tuple[str, ...] = ()
     group: str | None = None
     """Its own: it comes back when there is room for all of them."""

@@ -206,12 +206,14 @@ class World:
         if pod is None:
             return None
         memory = None if pod.stats is None else pod.stats.memory
+        processes = None if pod.stats is None else pod.stats.process_stats
         return Stopped(
             uid=pod.uid,
             time=self._time.now.utc,
             signal=stop.signal,
             restore=pod.restore,
             last_usage=None if memory is None else memory.working_set_bytes,
+            last_processes=None if processes is None else processes.process_count,
             depends_on=pod.depends_on,
             group=pod.group,
         )

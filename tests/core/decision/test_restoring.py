@@ -107,6 +107,16 @@ def test_process_ids_come_back_as_memory_does() -> None:
     assert names(stage.observe(signals={"pid.available": "1101"})) == ["web"]
 
 
+def test_there_must_be_room_for_the_processes_that_it_had() -> None:
+    """Whatever it went for, above the line and its tenth."""
+    stage = household(HARD, "pid.available<1000")
+    stage.fell("web", used="1Gi", last_processes=500)
+    assert not stage.observe("8Gi", signals={"pid.available": "1600"}).orders
+    (absent,) = stage.plan.decision.absent if stage.plan.decision else ()
+    assert absent.why == "there is no room for the 500 processes that it used last"
+    assert names(stage.observe("8Gi", signals={"pid.available": "1601"})) == ["web"]
+
+
 def test_there_must_be_room_for_what_it_used_above_each_line_and_a_tenth() -> None:
     """1 GiB used, lines at 1 and 2 GiB: more than 3.2 GiB; without a reading there is no room."""
     stage = household(HARD, SOFT)

@@ -25,6 +25,7 @@ from evictd_schemas import (
     Pod,
     PodStatistics,
     PodTarget,
+    ProcessStatistics,
     Reason,
     Report,
     ResponderStatus,
@@ -44,7 +45,10 @@ POD = Pod(
     depends_on=("shop/db",),
     group="app",
     restore="never",
-    stats=PodStatistics(memory=MemoryStatistics(working_set_bytes=512)),
+    stats=PodStatistics(
+        memory=MemoryStatistics(working_set_bytes=512),
+        process_stats=ProcessStatistics(process_count=7),
+    ),
 )
 GONE = StopOutcome(result=StopResult.GONE, why="exit code 143")
 REPORT_TOPIC = (

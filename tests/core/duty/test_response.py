@@ -67,6 +67,7 @@ def test_a_confirmed_end_is_reported_and_written_down() -> None:
             eviction="web-0d9f6a52",
             restore="never",
             last_usage=512,
+            last_processes=7,
             depends_on=("shop/db",),
             group="app",
         ),

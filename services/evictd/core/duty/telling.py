@@ -109,6 +109,7 @@ def record(rules: Rules, duty: Duty, now: Now, *, attempts: int = 0) -> tuple[Ef
         return ()
     pod = duty.pod
     memory = None if pod.stats is None else pod.stats.memory
+    processes = None if pod.stats is None else pod.stats.process_stats
     down = Stopped(
         uid=pod.uid,
         runtime_id=pod.runtime_id,
@@ -117,6 +118,7 @@ def record(rules: Rules, duty: Duty, now: Now, *, attempts: int = 0) -> tuple[Ef
         eviction=duty.eviction.metadata.name,
         restore=_restore(pod.restore, signal_of(duty)),
         last_usage=None if memory is None else memory.working_set_bytes,
+        last_processes=None if processes is None else processes.process_count,
         depends_on=pod.depends_on,
         group=pod.group,
         labels=pod.labels,
