@@ -83,10 +83,10 @@ def thresholds_of(
     """
     reading = _Reading(signals)
     read_line: Callable[[str], Value | Fault | None] = line_of if expressions else value_of
-    hard_values = reading.values(HARD, hard, read_line)
-    soft_values = reading.values(SOFT, soft, read_line)
+    hard_values: dict[str, Value] = reading.values(HARD, hard, read_line)
+    soft_values: dict[str, Value] = reading.values(SOFT, soft, read_line)
     graces = reading.values(GRACE, grace, grace_of)
-    reclaims = reading.values(RECLAIM, reclaim, reclaim_of)
+    reclaims: dict[str, Value] = reading.values(RECLAIM, reclaim, reclaim_of)
     for signal in soft_values:
         if signal not in graces and signal not in grace:
             reading.refuse(SOFT, signal, Fault.MISSING_GRACE_PERIOD)
