@@ -17,6 +17,7 @@ from evictd.core.moments import Now
 from evictd.core.problems import Problem
 from evictd.core.protocol.advance import advance, writes
 from evictd.core.protocol.case import Case
+from evictd.core.protocol.chain import entry_of
 from evictd.core.protocol.inputs import (
     ControllerRules,
     Given,
@@ -29,6 +30,7 @@ from evictd.core.protocol.inputs import (
 from evictd.core.protocol.intake import taken, target_of
 from evictd.core.protocol.naming import next_number
 from evictd.core.protocol.policy import UPSTREAM
+from evictd.core.protocol.reports import Standing, standing
 from evictd.core.rules import Mode
 from evictd_schemas import (
     Condition,
@@ -39,6 +41,7 @@ from evictd_schemas import (
     Moment,
     Pod,
     Report,
+    ResponderStatus,
 )
 
 Action = Mapping[str, Any]
@@ -47,8 +50,8 @@ Action = Mapping[str, Any]
 class Story:
     """One scenario: pods and requests as the store holds them, and a Case for each target."""
 
-    def __init__(self, pods: list[Any]) -> None:
-        self.pods = {item["metadata"]["name"]: item for item in pods}
+    def __init__(self, pods: list[Any] | None) -> None:
+        self.pods = {item["metadata"]["name"]: item for item in pods or ()}
         self.requests: dict[str, EvictionRequest] = {}
         self.cases: dict[str, Case] = {}
         self.looks: dict[str, float] = {}
@@ -61,7 +64,7 @@ class Story:
             self.seconds = self.looks[uid]
             self.work(uid)
         self.seconds = step["at"]
-        for action in step["do"]:
+        for action in step["do"] or ():
             getattr(self, action["action"])(action)
         for uid in tuple(self.cases):
             self.work(uid)
@@ -137,7 +140,7 @@ class Story:
             self.send(request)
 
     def createRequest(self, action: Action) -> None:
-        spec = {key: action[key] for key in ("requester", "intent", "target")}
+        spec = {key: action.get(key) for key in ("requester", "intent", "target")}
         metadata = {"name": action["name"], "namespace": NAMESPACE}
         self.write(read({"metadata": metadata, "spec": spec}, EvictionRequest), action)
 
@@ -194,8 +197,9 @@ class Story:
             creation_timestamp=self.now.utc,
         )
         eviction = msgspec.structs.replace(eviction, metadata=metadata)
-        pod = action["target"]["pod"]
-        self.tell(pod["uid"], Recalled(evictions=(eviction,), sighted=self.sighted(pod["name"])))
+        pod = eviction.spec.target.pod
+        sighted = None if pod is None else self.sighted(pod.name)
+        self.tell("" if pod is None else pod.uid, Recalled(evictions=(eviction,), sighted=sighted))
 
     def deleteEviction(self, action: Action) -> None:
         for uid, case in self.cases.items():
@@ -206,30 +210,46 @@ class Story:
         """Nothing is done."""
 
     def respond(self, action: Action) -> None:
-        """A responder writes its entry; one whose turn it is not must be refused."""
+        """A responder writes its entry.
+
+        What admission refuses never gets into the store; from one whose turn it is not the
+        controller takes nothing either.
+        """
         uid, eviction = next(
             (uid, item)
             for uid, case in self.cases.items()
             for item in case.evictions
             if item.metadata.name == action["eviction"]
         )
+        given = self.reported(eviction, action)
+        refused = bool(self.problems(eviction, action))
+        assert refused == action.get("refused", False)
+        before, its_turn = self.cases[uid], standing(self.cases[uid], given, self.now)
+        if refused and its_turn is Standing.TAKEN:
+            return
+        self.tell(uid, given)
+        assert not refused or self.cases[uid] == before
+
+    def reported(self, eviction: Eviction, action: Action) -> Reported:
+        """What is not written stays as it was, and only a heartbeat is one."""
+        entry = entry_of(eviction.status.responders, action["responder"]) or ResponderStatus()
+        expected = action.get("expectedCompletionTime")
         report = Report(
             eviction_uid=eviction.metadata.uid,
             heartbeat_time=time_of(action.get("heartbeatTime")),
-            expected_completion_time=time_of(action.get("expectedCompletionTime")),
+            expected_completion_time=(
+                entry.expected_completion_time if expected is None else at(expected)
+            ),
             completion_time=time_of(action.get("completionTime")),
-            message=action.get("message", ""),
+            message=action.get("message", entry.message),
         )
-        before = self.cases[uid]
-        given = Reported(
+        return Reported(
             namespace=NAMESPACE,
             name=action["eviction"],
             responder=action["responder"],
             report=report,
+            listed=True,
         )
-        self.tell(uid, given)
-        assert (self.cases[uid] == before) == action.get("refused", False)
-        assert bool(self.problems(eviction, action)) == action.get("refused", False)
 
     def problems(self, eviction: Eviction, action: Action) -> list[Problem]:
         """What admission says of the entry that a responder writes."""
@@ -267,7 +287,7 @@ class Story:
 def scenario(given: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What is there after each step of a story."""
     story, told = Story(given["pods"]), []
-    for step in given["steps"]:
+    for step in given["steps"] or ():
         story.run(step)
         told.append(story.told())
     return told
@@ -300,6 +320,9 @@ def _eviction(case: Case, eviction: Eviction) -> dict[str, Any]:
         "states": {item.name: item.state for item in status.target_responders},
         "startTimes": _times(status.responders, lambda entry: entry.start_time),
         "heartbeatTimes": _times(status.responders, lambda entry: entry.heartbeat_time),
+        "expectedCompletionTimes": _times(
+            status.responders, lambda entry: entry.expected_completion_time
+        ),
         "completionTimes": _times(status.responders, lambda entry: entry.completion_time),
         "messages": {item.name: item.message for item in status.responders if item.message},
         "conditions": _conditions(status.conditions),
