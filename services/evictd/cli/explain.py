@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from evictd.cli import disk_text
 from evictd.cli.rank import situation_text
 from evictd.cli.situation import NotFoundError, checked_signal, situation, situation_options
 from evictd.core.decision.explanation import Explanation, Situation, changes, explained
@@ -42,12 +43,15 @@ def lines(found: Situation, explanation: Explanation, index: int) -> Iterator[st
     """Its place, its neighbours, what would change it."""
     row = explanation.ranking[index]
     yield from situation_text(found, explanation.signal)
+    yield from disk_text.lines(found, explanation)
     yield ""
     yield (
         f"{name_text(row.pod)} is number {index + 1} of {len(explanation.ranking)} to go"
         f" for {explanation.signal}: {row.verdict}"
     )
     yield f"  {row.why}"
+    for line in disk_text.growth_lines(found, explanation, row.pod.uid):
+        yield f"  {line}"
     if index > 0:
         other = explanation.ranking[index - 1]
         why = explanation.between[index - 1]
@@ -55,8 +59,6 @@ def lines(found: Situation, explanation: Explanation, index: int) -> Iterator[st
     if index < len(explanation.between):
         other = explanation.ranking[index + 1]
         yield f"  before {name_text(other.pod)}: {explanation.between[index]}"
-    if explanation.spared:
-        yield "  a stop frees no space: it goes only if its growth explains the loss"
     found_changes = changes(found, explanation, row.pod.uid)
     yield ""
     yield "What would change it:" if found_changes else "Nothing would change it."

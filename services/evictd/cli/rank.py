@@ -6,14 +6,16 @@ from typing import Any
 import click
 import msgspec
 
+from evictd.cli import disk_text
 from evictd.cli.situation import checked_signal, situation, situation_options
+from evictd.cli.tables import NOTHING
 from evictd.core.decision.candidates import Verdict, may_go, victim
 from evictd.core.decision.explanation import Explanation, Situation, explained
 from evictd.core.signals.amounts import reading_text, rounded_text
 from evictd.core.wording import name_text
 from evictd_schemas import Number, RankedPod
 
-NOTHING = "-"
+HEAD = ("POD", "VERDICT", "PRIORITY", "USES", "ASKED FOR")
 
 
 @click.command("rank")
@@ -60,16 +62,12 @@ def situation_text(found: Situation, signal: str) -> Iterator[str]:
 def table(found: Situation, explanation: Explanation) -> Iterator[str]:
     """One row a pod, and between two rows what decided."""
     yield from situation_text(found, explanation.signal)
-    if explanation.spared:
-        yield "a stop frees no space: only the one whose growth explains the loss is stopped"
+    yield from disk_text.lines(found, explanation)
     yield ""
     if not explanation.ranking:
         yield "no workload is observed; `evictd doctor` tells whether an engine is seen here"
         return
-    rows: list[tuple[str, ...]] = [("", "POD", "VERDICT", "PRIORITY", "USES", "ASKED FOR")]
-    rows += [
-        _cells(explanation.signal, place, row) for place, row in enumerate(explanation.ranking, 1)
-    ]
+    rows = [*_rows(explanation)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for index, row in enumerate(rows):
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -83,6 +81,7 @@ def document(explanation: Explanation) -> dict[str, Any]:
     """The rows as the Decision has them, and what put each before the next."""
     return {
         "signal": explanation.signal,
+        **disk_text.document(explanation),
         "ranking": [
             {**msgspec.to_builtins(row), "beforeNext": why}
             for row, why in zip(explanation.ranking, (*explanation.between, None), strict=False)
@@ -110,6 +109,15 @@ def block(found: Situation, explanation: Explanation) -> Iterator[str]:
 def _is_protected(found: Situation, row: RankedPod) -> bool:
     pods = found.given.observation.pods or ()
     return any(pod.protected for pod in pods if pod.uid == row.pod.uid)
+
+
+def _rows(explanation: Explanation) -> Iterator[tuple[str, ...]]:
+    """The head, and a row a pod; what each writes only where that decides."""
+    spared = explanation.spared
+    yield ("", *HEAD, *((disk_text.WRITES,) if spared else ()))
+    for place, row in enumerate(explanation.ranking, 1):
+        writes = (disk_text.written(explanation, row.pod.uid),) if spared else ()
+        yield (*_cells(explanation.signal, place, row), *writes)
 
 
 def _cells(signal: str, place: int, row: RankedPod) -> tuple[str, ...]:

@@ -14,7 +14,17 @@ from evictd.cli.last_configuration import remembered
 from evictd.cli.machine import home_node
 from evictd.cli.options import Command, config_option, known_configuration
 from evictd.client import Mirror
-from evictd.core.decision import Given, Judged, Plan, Recalled, Retained, Seen, Wished, decide
+from evictd.core.decision import (
+    Fallen,
+    Given,
+    Judged,
+    Plan,
+    Recalled,
+    Retained,
+    Seen,
+    Wished,
+    decide,
+)
 from evictd.core.decision.explanation import Situation
 from evictd.core.errors import InputError
 from evictd.core.evaluation import Observed, Watch, evaluate
@@ -155,6 +165,7 @@ async def _of_bus(configuration: Configuration, node: str) -> Situation:
     plan = Plan()
     for given in givens:
         plan, _ = decide(rules, plan, given, now)
+    plan = plan.as_told(plan.decision)
     return Situation(
         rules=rules,
         plan=plan,
@@ -173,7 +184,7 @@ def _not_observed(mirror: Mirror, node: str) -> str:
 
 
 def _givens(mirror: Mirror, node: str) -> list[Given]:
-    """What the evictor would find after a start: its own words, running evictions, wishes."""
+    """What the evictor would find after a start: its own words, evictions, who is down, wishes."""
     requests = tuple(
         Retained(topic=found.topic, request=found.message)
         for found in mirror.objects(topics.REQUEST, node)
@@ -188,6 +199,14 @@ def _givens(mirror: Mirror, node: str) -> list[Given]:
                 eviction=found.message,
             )
             for found in mirror.objects(topics.EVICTION, node)
+        ),
+        *(
+            Fallen(
+                namespace=found.place.names["namespace"],
+                name=found.place.names["name"],
+                stopped=found.message,
+            )
+            for found in mirror.objects(topics.STOPPED, node)
         ),
         *(
             Wished(topic=found.topic, wish=found.message)

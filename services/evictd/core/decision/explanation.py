@@ -4,33 +4,31 @@ It computes nothing of its own: the order is the decision's, and each change is 
 again. [design, law 12]
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterator
 
 from msgspec import Struct, structs
 
-from evictd.core.decision import ranking
+from evictd.core.decision import reclaim
 from evictd.core.decision.candidates import Verdict, evictable, may_go, victim
+from evictd.core.decision.comparisons import between
 from evictd.core.decision.filling import loss, spares
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.passes import ranked
 from evictd.core.decision.plan import Plan
-from evictd.core.decision.ranking import Comparator, Place, comparators, rank
+from evictd.core.decision.ranking import Place, rank
 from evictd.core.decision.scene import Scene
 from evictd.core.decision.shortage import by_urgency
 from evictd.core.moments import Now
 from evictd.core.pods import MEMORY, STORAGE, priority
 from evictd.core.rules import Rules
 from evictd.core.signals.amounts import rounded_text
+from evictd.core.signals.layouts import same_disk
 from evictd.core.signals.names import MEMORY_AVAILABLE, Resource, resource_of
 from evictd.core.signals.thresholds import LESS_THAN
 from evictd.core.wording import name_text
-from evictd_schemas import Layout, Loss, Pod, RankedPod, ThresholdStatus
+from evictd_schemas import Layout, Loss, Pod, RankedPod, ReclaimOutcome, ThresholdStatus
 
 PRIORITY_MIN, PRIORITY_MAX = -(2**31), 2**31 - 1
-
-Saying = Callable[[str, Place, Place], str]
-"""Signal, who goes earlier, who goes later: why, in a sentence about the first."""
 
 
 class Situation(Struct, frozen=True, kw_only=True):
@@ -69,7 +67,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
     `between[i]` tells what put row i before row i + 1. `spared`: nobody goes for this signal unless
     his growth explains the loss, which is `loss` as the decision computed it, where it is known.
-    [design, profile host: disk and inodes]
+    [design, profile host: disk and inodes] `steps`: what is given back before anybody goes, and
+    `reclaimed` what came of it, or would, where that was asked in this shortage.
     """
 
     signal: str
@@ -79,6 +78,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     between: tuple[str, ...]
     spared: bool = False
     loss: Loss | None = None
+    steps: tuple[str, ...] = ()
+    reclaimed: ReclaimOutcome | None = None
 
     def place_of(self, uid: str) -> int:
         """The index of a pod in the order."""
@@ -103,10 +104,18 @@ def explained(situation: Situation, signal: str | None = None) -> Explanation:
         threshold=threshold,
         ranking=ranked(scene, situation.plan, threshold),
         places=places,
-        between=tuple(_between(rules, subject, places)),
+        between=tuple(between(rules, subject, places)),
         spared=spares(rules, threshold.signal),
         loss=loss(scene.layout, situation.plan, threshold.signal),
+        steps=reclaim.steps_for(rules, scene.layout, threshold.signal),
+        reclaimed=_reclaimed(scene, situation.plan, threshold.signal),
     )
+
+
+def _reclaimed(scene: Scene, plan: Plan, signal: str) -> ReclaimOutcome | None:
+    """Under whichever signal of the file system it was ordered."""
+    told = (plan.reclaimed.get(name) for name in same_disk(scene.layout, signal))
+    return next((outcome for outcome in told if outcome is not None), None)
 
 
 def changes(situation: Situation, explanation: Explanation, uid: str) -> tuple[Change, ...]:
@@ -123,83 +132,6 @@ def _threshold(given: Judged, signal: str | None) -> ThresholdStatus:
     found = (line for line in lines if line.signal == signal)
     unlined = ThresholdStatus(signal=signal, operator=LESS_THAN, value="", grace_period_seconds=0)
     return next(found, unlined)
-
-
-def _between(rules: Rules, signal: str, places: Sequence[Place]) -> Iterator[str]:
-    resource = resource_of(signal)
-    if resource is None:
-        return
-    applied = comparators(rules.profile, resource)
-    for earlier, later in pairwise(places):
-        yield _decided(applied, signal, earlier, later)
-
-
-def _decided(applied: Sequence[Comparator], signal: str, earlier: Place, later: Place) -> str:
-    """The first comparison in which they differ."""
-    for by in applied:
-        if by(earlier) != by(later):
-            return _SAYINGS[by](signal, earlier, later)
-    return f"nothing that counts tells {_name(earlier)} from {_name(later)}; the list has it first"
-
-
-def _say_exceeding(signal: str, earlier: Place, later: Place) -> str:
-    if earlier.usage is None or later.usage is None:
-        return _say_unmeasured(earlier, later)
-    asked = rounded_text(signal, earlier.request or 0)
-    return f"{_name(earlier)} uses more than the {asked} it asked for, {_name(later)} does not"
-
-
-def _say_priority(_signal: str, earlier: Place, later: Place) -> str:
-    return (
-        f"priority {earlier.priority} of {_name(earlier)} is lower than"
-        f" {later.priority} of {_name(later)}"
-    )
-
-
-def _say_excess(signal: str, earlier: Place, later: Place) -> str:
-    if earlier.usage is None:
-        return _say_unmeasured(earlier, later)
-    one, other = (rounded_text(signal, item.excess or 0) for item in (earlier, later))
-    return f"usage less request is {one} for {_name(earlier)}, {other} for {_name(later)}"
-
-
-def _say_count(_signal: str, earlier: Place, later: Place) -> str:
-    if earlier.usage is None:
-        return _say_unmeasured(earlier, later)
-    return f"{_name(earlier)} has {earlier.usage} processes, {_name(later)} {later.usage or 0}"
-
-
-def _say_statistics(_signal: str, earlier: Place, later: Place) -> str:
-    return f"{_name(earlier)} is measured, {_name(later)} is not"
-
-
-def _say_freed(signal: str, earlier: Place, later: Place) -> str:
-    one, other = (rounded_text(signal, item.freed or 0) for item in (earlier, later))
-    return f"a stop of {_name(earlier)} would give back {one}, of {_name(later)} {other}"
-
-
-def _say_youth(_signal: str, earlier: Place, later: Place) -> str:
-    return f"{_name(earlier)} was started later than {_name(later)}"
-
-
-def _say_unmeasured(earlier: Place, later: Place) -> str:
-    unknown = earlier if earlier.usage is None else later
-    return f"{_name(unknown)} has no statistics"
-
-
-def _name(place: Place) -> str:
-    return name_text(place.pod)
-
-
-_SAYINGS: Mapping[Comparator, Saying] = {
-    ranking.by_exceeding: _say_exceeding,
-    ranking.by_priority: _say_priority,
-    ranking.by_excess: _say_excess,
-    ranking.by_count: _say_count,
-    ranking.by_having_statistics: _say_statistics,
-    ranking.by_freed: _say_freed,
-    ranking.by_youth: _say_youth,
-}
 
 
 class _Trial:
@@ -289,6 +221,8 @@ class _Trial:
         chosen = victim(order)
         if chosen is not None:
             return chosen.pod.uid
+        if self._explanation.spared:
+            return None  # nobody goes for want of somebody else
         return next(iter(may_go(order)), None)
 
 
