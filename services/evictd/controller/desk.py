@@ -3,7 +3,7 @@
 It keeps the indexes that this takes, and neither feeds nor publishes. [contract 2, 3]
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -116,8 +116,8 @@ class Desk:
         )
         return Entry(key=key, given=given, slot=("requested", topic))
 
-    def unnamed(self, topics_unnamed: set[str], *, authoritative: bool) -> Iterator[Entry]:
-        """Requests of the journal that the first list did not name. [design, law 5]"""
+    def unnamed(self, topics_unnamed: Collection[str], *, authoritative: bool) -> Iterator[Entry]:
+        """Requests that we know and a list did not name. [design, law 5]"""
         for topic, key in tuple(self.directory.request_topics()):
             place = topics.place(topic)
             if topic not in topics_unnamed or place is None:

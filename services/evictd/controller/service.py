@@ -135,6 +135,7 @@ class Controller:
             self._list.judged = True
             unnamed = self._list.unnamed
             self._queue.add(self._desk.unnamed(unnamed, authoritative=listing.authoritative))
+        self._queue.add(self._desk.unnamed(listing.unconfirmed, authoritative=False))
         now = self._outside.clock.now()
         self._silence_from = now.boot_seconds + LIST_SECONDS
         self._look_again()

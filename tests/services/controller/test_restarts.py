@@ -4,7 +4,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tests.services.controller.bench import DEFAULT, DRAIN, OTHER, Bench, Fuse, drained, web
+from tests.services.controller.bench import (
+    DEFAULT,
+    DRAIN,
+    OTHER,
+    Bench,
+    Fuse,
+    drained,
+    request_topic,
+    web,
+)
 
 from evictd.core.effects import BusEffect
 from evictd.core.protocol.case import Case
@@ -244,6 +253,30 @@ async def test_a_broker_without_its_store_ends_no_request(bench: Bench) -> None:
     bench.router.listing(Listing(authoritative=True))
     await bench.after(1)
     assert bench.failed() == ("False", "AwaitingEviction"), "unconfirmed: no later list ends it"
+    await bench.request()
+    await bench.withdraw()
+    assert bench.failed() == ("True", "CanceledDueToNoRequesters")
+
+
+async def test_what_a_reconnection_left_unconfirmed_a_restart_after_it_does_not_end(
+    bench: Bench,
+) -> None:
+    """The broker lost its store while we ran; the next list has all of ours, and not the wish."""
+    bench.router.mirror(Broker())
+    await bench.begin()
+    bench.router.listing(Listing(authoritative=True))
+    await bench.request()
+    lost = frozenset({request_topic("move", "acme.io/mover")})
+    bench.router.listing(Listing(authoritative=False, unconfirmed=lost))
+    await bench.after(1)
+    await bench.kill()
+    bench.router = Router()
+    bench.router.attach(bench.ear)
+    bench.router.mirror(Broker())
+    await bench.start()
+    bench.router.listing(Listing(authoritative=True))
+    await bench.after(1)
+    assert bench.failed() == ("False", "AwaitingEviction")
     await bench.request()
     await bench.withdraw()
     assert bench.failed() == ("True", "CanceledDueToNoRequesters")

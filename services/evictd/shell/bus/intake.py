@@ -106,17 +106,17 @@ class Intake:
             self._authoritative = self._ledger.authoritative((*own_status, *filters))
         missing = [topic for topic in self._foreign(filters) if topic not in self._ledger.named]
         missing = [topic for topic in missing if topic not in own_status]
-        if self._authoritative:
-            for topic in missing:
-                if topic not in self._unconfirmed:
-                    delivery = Delivery(topic=topic, payload=b"", listed=True)
-                    self._router.incoming(delivery, retain=True)
-        else:
+        if not self._authoritative:
             self._unconfirmed.update(missing)
+        unconfirmed = frozenset(self._unconfirmed.intersection(missing))
+        for topic in missing:
+            if topic not in unconfirmed:
+                delivery = Delivery(topic=topic, payload=b"", listed=True)
+                self._router.incoming(delivery, retain=True)
         for topic in tuple(self._router.own):
             if topic in self._router.retained or topic in self._ledger.named:
                 self._restore(topic)
-        self._router.listing(Listing(authoritative=self._authoritative))
+        self._router.listing(Listing(authoritative=self._authoritative, unconfirmed=unconfirmed))
 
     def _take_outside(self, topic: str, payload: bytes, *, listed: bool) -> None:
         """What others say among themselves is handed on to who asked for it, and not kept."""

@@ -29,9 +29,13 @@ class Listing(Struct, frozen=True, kw_only=True):
 
     `authoritative`: it held everything this process itself had published, so what it did not name
     is gone (the bus has delivered an empty payload, `listed`, for each of those). [design, law 5]
+
+    `unconfirmed`: what others had said before, and no list since that was authoritative named. It
+    stands, also in a later life, until its owner speaks: whoever has a journal writes that down.
     """
 
     authoritative: bool
+    unconfirmed: frozenset[str] = frozenset()
 
 
 class Listener(Protocol):
