@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from evictd.cli.chain_table import chain_lines
+from evictd.cli.disk_text import held_text, rates_text
 from evictd.cli.eviction_tables import request_item
 from evictd.cli.eviction_texts import (
     NO_ANSWER,
@@ -54,6 +55,7 @@ from evictd_schemas import (
     Eviction,
     EvictionRequest,
     EvictionStatus,
+    Loss,
     Pod,
     topics,
 )
@@ -254,7 +256,7 @@ def workload_lines(mirror: Mirror, node: str, pod: Pod, now: datetime) -> Iterat
     yield line("Started", moment_text(pod.start_time, now))
     yield line("Priority", pod.priority or 0)
     yield line("Kept", kept_text(pod))
-    yield from _figures(pod)
+    yield from _figures(pod, () if decision is None else decision.losses)
     yield line("Responders", listed(item.name for item in pod.eviction_responders))
     yield line("Action", pod.action)
     yield line("Group", pod.group or NOTHING)
@@ -281,14 +283,12 @@ def kept_text(pod: Pod) -> str:
     return (" and ".join(words) or "no") + through
 
 
-def _figures(pod: Pod) -> Iterator[str]:
+def _figures(pod: Pod, losses: Sequence[Loss]) -> Iterator[str]:
     asked = amount_text(MEMORY_AVAILABLE, pod.requests.get("memory"))
     limit = amount_text(MEMORY_AVAILABLE, pod.limits.get("memory"))
     uses = amount_text(MEMORY_AVAILABLE, memory_used(pod))
     yield line("Memory", f"uses {uses}, asked for {asked}, limit {limit}")
-    disk = pod.stats.ephemeral_storage if pod.stats is not None else None
-    if disk is not None and disk.used_bytes is not None:
-        yield line("Disk", f"uses {amount_text('nodefs.available', disk.used_bytes)}")
+    yield line("Disk", f"{held_text(pod)}; writes {rates_text(losses, pod.uid)}")
 
 
 def event_lines(events: Sequence[Event], now: datetime) -> Iterator[str]:

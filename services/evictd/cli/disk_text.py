@@ -15,9 +15,10 @@ from evictd.core.decision.explanation import Explanation, Situation
 from evictd.core.decision.filling import judged_text, rate_text, wrote_text
 from evictd.core.decision.growth import growth_of
 from evictd.core.decision.reclaim import taken_text, unit_of
-from evictd.core.signals.amounts import measured_text
+from evictd.core.signals.amounts import measured_text, rounded_text
+from evictd.core.signals.names import NODEFS_AVAILABLE
 from evictd.core.wording import on_one_line
-from evictd_schemas import Loss, ReclaimOutcome, StepOutcome
+from evictd_schemas import Loss, Pod, ReclaimOutcome, StepOutcome
 
 WRITES = "WRITES"
 
@@ -59,6 +60,26 @@ def rates_text(losses: Sequence[Loss], uid: str) -> str:
         rate_text(loss.signal, grown.per_second)
         for loss in losses
         if (grown := growth_of(loss, uid)) is not None
+    )
+
+
+def held_text(pod: Pod) -> str:
+    """What is in its writable layer and in its logs, as it was counted last.
+
+    `all` is a kubelet's figure for the whole pod, which has its volumes in it too.
+    """
+    whole = None if pod.stats is None else pod.stats.ephemeral_storage
+    containers = () if pod.stats is None else pod.stats.containers
+    layers = [one.rootfs.used_bytes for one in containers if one.rootfs is not None]
+    logs = [one.logs.used_bytes for one in containers if one.logs is not None]
+    return listed(
+        f"{what} {rounded_text(NODEFS_AVAILABLE, sum(known))}"
+        for what, sizes in (
+            ("all", [] if whole is None else [whole.used_bytes]),
+            ("layer", layers),
+            ("logs", logs),
+        )
+        if (known := [size for size in sizes if size is not None])
     )
 
 

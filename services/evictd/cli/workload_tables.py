@@ -5,6 +5,7 @@ from datetime import datetime
 
 import msgspec
 
+from evictd.cli.disk_text import WRITES, held_text, rates_text
 from evictd.cli.eviction_texts import document, end_time
 from evictd.cli.kinds import Kind
 from evictd.cli.tables import NOTHING, Item, ago, amount_text, listed
@@ -12,7 +13,7 @@ from evictd.client import Found, Mirror
 from evictd.core.pods import MEMORY, active
 from evictd.core.signals.names import MEMORY_AVAILABLE
 from evictd.core.wording import name_text
-from evictd_schemas import Number, Pod, RankedPod, Stopped, topics
+from evictd_schemas import Decision, Number, Pod, RankedPod, Stopped, topics
 
 
 def workloads(mirror: Mirror, now: datetime) -> Iterator[Item]:
@@ -20,7 +21,6 @@ def workloads(mirror: Mirror, now: datetime) -> Iterator[Item]:
     for found in mirror.objects(topics.OBSERVATION):
         node = found.place.node
         decision = mirror.get(topics.DECISION, node)
-        ranked = {row.pod.uid: row for row in decision.ranking} if decision is not None else {}
         leaving = leaving_uids(mirror, node)
         seen = set()
         down = {one.message.uid for one in mirror.objects(topics.STOPPED, node)}
@@ -28,7 +28,7 @@ def workloads(mirror: Mirror, now: datetime) -> Iterator[Item]:
             if not active(pod) and pod.uid in down:
                 continue
             seen.add(name_text(pod))
-            yield _workload(node, pod, ranked.get(pod.uid), leaving, now)
+            yield _workload(node, pod, decision, leaving, now)
         for stopped in mirror.objects(topics.STOPPED, node):
             if stopped.place.namespaced_name not in seen:
                 yield _stopped(stopped, now)
@@ -46,8 +46,10 @@ def leaving_uids(mirror: Mirror, node: str) -> frozenset[str]:
 
 
 def _workload(
-    node: str, pod: Pod, row: RankedPod | None, leaving: frozenset[str], now: datetime
+    node: str, pod: Pod, decision: Decision | None, leaving: frozenset[str], now: datetime
 ) -> Item:
+    ranking, losses = ((), ()) if decision is None else (decision.ranking, decision.losses)
+    row = next((row for row in ranking if row.pod.uid == pod.uid), None)
     return Item(
         name=name_text(pod),
         cells=(
@@ -64,6 +66,8 @@ def _workload(
             pod.runtime or NOTHING,
             pod.restore,
             listed(item.name for item in pod.eviction_responders),
+            held_text(pod),
+            rates_text(losses, pod.uid),
             NOTHING if row is None else row.why,
             pod.uid,
         ),
@@ -104,6 +108,8 @@ def _stopped(found: Found[Stopped], now: datetime) -> Item:
             NOTHING,
             message.restore,
             NOTHING,
+            NOTHING,
+            NOTHING,
             f"short of {message.signal}" if message.signal else NOTHING,
             message.uid,
         ),
@@ -113,6 +119,6 @@ def _stopped(found: Found[Stopped], now: datetime) -> Item:
 
 WORKLOADS = Kind(
     head=("NODE", "WORKLOAD", "STATE", "PRIORITY", "MEMORY", "ASKED FOR", "VERDICT", "AGE"),
-    wide_head=("RUNTIME", "RESTORE", "RESPONDERS", "WHY", "UID"),
+    wide_head=("RUNTIME", "RESTORE", "RESPONDERS", "DISK", WRITES, "WHY", "UID"),
     items=workloads,
 )
