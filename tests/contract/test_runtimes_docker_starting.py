@@ -6,8 +6,8 @@ import pytest
 from tests.contract.engine_double import RUNNING, EngineDouble
 
 from evictd.core.duty import StartResult
-from evictd.runtimes import Keeper
-from evictd.runtimes.docker import DockerRuntime, engine
+from evictd.runtimes import Bereft, Keeper, Lender
+from evictd.runtimes.docker import DockerRuntime, sharing
 
 EXITED = {**RUNNING, "Running": False, "Status": "exited"}
 CREATED = {"Running": False, "Status": "created", "StartedAt": "0001-01-01T00:00:00Z"}
@@ -17,6 +17,7 @@ COMPOSE = {
     "com__docker__compose__config__hash": "1",
 }
 GONE = "1" * 64
+REMOVED = "f" * 64
 
 
 def made(double: EngineDouble, state: dict[str, Any], **labels: str) -> str:
@@ -90,32 +91,41 @@ async def test_what_can_be_started_or_runs_in_its_place_is_kept(
     assert await docker.keeps("_", "web", GONE) is None
 
 
-async def test_who_shares_its_network_is_restarted_after_it_came_back(
+LATER = {**RUNNING, "StartedAt": "2026-11-30T09:00:00Z"}
+
+
+async def test_who_shares_its_network_has_lost_it_when_it_lives_again(
     double: EngineDouble, docker: DockerRuntime
 ) -> None:
-    """By id or by name; who is down, has a network of its own, or is protected is left alone."""
+    """By id or by name; who is down, has a network of its own, or was started since is left alone,
+    and who is protected, which is told."""
     vpn = double.add("1", "vpn")
     double.inspections[vpn]["State"] = dict(EXITED)
     by_id = shares(double, "2", "torrent", f"container:{vpn}")
     by_name = shares(double, "3", "tracker", "container:vpn")
+    double.inspections[by_name]["Config"]["StopTimeout"] = 30
     shares(double, "4", "own", "bridge")
     shares(double, "5", "other", f"container:{by_id}")
     shares(double, "6", "down", f"container:{vpn}")
     double.listing[-1]["State"] = "exited"
     shares(double, "7", "kept", f"container:{vpn}", evictd_protect="true")
     double.inspections["7" * 64]["Config"]["Labels"] = {"evictd.protect": "true"}
-    outcome = await docker.start("_", "vpn", vpn)
-    assert outcome.result is StartResult.STARTED
-    assert outcome.why == (
-        "_/kept shares its network and was not restarted: it is protected; "
-        "_/torrent, which shares its network, was restarted; "
-        "_/tracker, which shares its network, was restarted"
-    )
-    done = posts(double)
-    assert done[0] == f"containers/{vpn}/start"
-    for sharer in (by_id, by_name):
-        assert done.index(f"containers/{sharer}/stop") < done.index(f"containers/{sharer}/start")
-    assert len(done) == 5
+    late = shares(double, "8", "late", f"container:{vpn}")
+    double.inspections[late]["State"] = dict(LATER)
+    assert isinstance(docker, Lender)
+    assert await docker.bereft("_", "vpn", vpn) == Bereft(), "it does not run"
+    assert (await docker.start("_", "vpn", vpn)).result is StartResult.STARTED
+    bereft = await docker.bereft("_", "vpn", vpn)
+    assert bereft.problems == ("_/kept shares its network and was not restarted: it is protected",)
+    listed = {found.pod.name: found.pod for found in (await docker.list()).workloads}
+    assert [pod.uid for pod in bereft.pods] == [listed[name].uid for name in ("torrent", "tracker")]
+    assert [(pod.runtime_id, pod.termination_grace_period_seconds) for pod in bereft.pods] == [
+        (by_id, 10),
+        (by_name, 30),
+    ]
+    double.inspections[by_id]["State"] = double.inspections[by_name]["State"] = dict(LATER)
+    assert (await docker.bereft("_", "vpn", vpn)).pods == (), "they were restarted"
+    assert posts(double) == [f"containers/{vpn}/start"], "it stops and starts nobody itself"
 
 
 @pytest.mark.parametrize(("is_podman", "grace_seconds"), [(True, 10), (False, 0)])
@@ -126,11 +136,36 @@ async def test_a_sharer_of_podman_s_of_which_nobody_said_a_time_is_not_killed(
     if is_podman:
         double.information = {**double.information, "BuildahVersion": "1"}
     vpn = double.add("1", "vpn")
-    double.inspections[vpn]["State"] = dict(EXITED)
+    double.inspections[vpn]["State"] = dict(LATER)
     sharer = shares(double, "2", "torrent", f"container:{vpn}")
     double.inspections[sharer]["Config"]["StopTimeout"] = 0
-    await docker.start("_", "vpn", vpn)
-    assert f"POST containers/{sharer}/stop?t={grace_seconds}" in double.asked
+    (pod,) = (await docker.bereft("_", "vpn", vpn)).pods
+    assert pod.termination_grace_period_seconds == grace_seconds
+
+
+async def test_more_sharers_than_anybody_has_are_left_to_their_owner(
+    double: EngineDouble, docker: DockerRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharing, "SHARERS_MAX", 1)
+    vpn = double.add("1", "vpn")
+    double.inspections[vpn]["State"] = dict(LATER)
+    shares(double, "2", "a", f"container:{vpn}")
+    shares(double, "3", "b", f"container:{vpn}")
+    bereft = await docker.bereft("_", "vpn", vpn)
+    assert [pod.name for pod in bereft.pods] == ["a"]
+    assert bereft.problems == ("_/b shares its network and was not restarted: no more than 1 are",)
+
+
+async def test_a_successor_lends_its_network_by_its_name(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """What Compose made anew has another id."""
+    vpn = double.add("1", "vpn")
+    double.inspections[vpn]["State"] = dict(LATER)
+    shares(double, "2", "torrent", "container:vpn")
+    assert [pod.name for pod in (await docker.bereft("_", "vpn", REMOVED)).pods] == ["torrent"]
+    assert await docker.bereft("_", "elsewhere", REMOVED) == Bereft()
+    assert await docker.bereft("_", "vpn", "vpn.service") == Bereft(), "it is a unit's"
 
 
 async def test_who_is_in_anothers_network_needs_that_one(
@@ -151,27 +186,20 @@ async def test_an_engine_whose_list_has_no_networks_is_asked_for_each(
 ) -> None:
     """Podman's."""
     vpn = double.add("1", "vpn")
-    double.inspections[vpn]["State"] = dict(EXITED)
+    double.inspections[vpn]["State"] = dict(LATER)
     for number, mode in (("2", f"container:{vpn}"), ("3", "bridge")):
         container = double.add(number, f"c{number}")
         double.inspections[container]["HostConfig"] = {"NetworkMode": mode}
-    assert (await docker.start("_", "vpn", vpn)).why == (
-        "_/c2, which shares its network, was restarted"
-    )
+    assert [pod.name for pod in (await docker.bereft("_", "vpn", vpn)).pods] == ["c2"]
 
 
-async def test_one_that_cannot_be_restarted_does_not_undo_the_start(
-    double: EngineDouble, docker: DockerRuntime, monkeypatch: pytest.MonkeyPatch
+async def test_who_shares_a_network_is_told_not_to_be_known_where_the_engine_is_away(
+    double: EngineDouble, docker: DockerRuntime
 ) -> None:
-    monkeypatch.setattr(engine, "STOP_MARGIN_SECONDS", 0.2)
     vpn = double.add("1", "vpn")
-    double.inspections[vpn]["State"] = dict(EXITED)
-    sharer = shares(double, "2", "torrent", f"container:{vpn}")
-    double.inspections[sharer]["Config"]["StopTimeout"] = 0
-    double.hanging.add(f"containers/{sharer}/stop")
-    outcome = await docker.start("_", "vpn", vpn)
-    assert outcome.result is StartResult.STARTED
-    assert "_/torrent shares its network and was not restarted: stop of" in outcome.why
+    await double.close()
+    (problem,) = (await docker.bereft("_", "vpn", vpn)).problems
+    assert problem.startswith("who shares its network is not known: container 111111111111: ")
 
 
 async def test_an_engine_that_is_away_has_not_been_asked(

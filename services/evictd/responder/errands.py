@@ -11,9 +11,9 @@ from anyio.abc import TaskGroup
 from evictd.core.duty import errand
 from evictd.core.orders import OrderKind
 from evictd.core.wording import name_text
-from evictd.responder.hands import Hands
 from evictd.responder.holding import EVERYTHING, HoldFile
 from evictd.responder.reclaiming import Reclaiming
+from evictd.responder.rejoining import Rejoining
 from evictd.responder.restoring import Restoring
 from evictd.shell.publisher import Publisher
 from evictd.shell.supervise import Outside
@@ -34,14 +34,14 @@ class Errands:
         self,
         outside: Outside[Any, Any, Any],
         publisher: Publisher,
-        hands: Hands,
+        rejoining: Rejoining,
         reclaiming: Reclaiming,
         hold_file: HoldFile,
     ) -> None:
         self._outside = outside
         self._publisher = publisher
         self._reclaiming = reclaiming
-        self.restoring = Restoring(outside, publisher, hands, self.moment)
+        self.restoring = Restoring(outside, publisher, rejoining, self.moment)
         self._hold_file = hold_file
         self._scopes: dict[str, tuple[str, anyio.CancelScope]] = {}
         self.boot_id: str | None = None

@@ -28,8 +28,8 @@ from evictd.core.duty.ways import hard
 from evictd.core.effects import Stop
 from evictd.core.pods import reference
 from evictd.core.wording import name_text
-from evictd.responder.hands import Hands
 from evictd.responder.holding import HoldFile
+from evictd.responder.rejoining import Rejoining, with_sharers
 from evictd.responder.restoring import START_SECONDS
 from evictd.shell.supervise import Outside
 from evictd_schemas import PodStatistics
@@ -44,12 +44,13 @@ class Handiwork:
     def __init__(
         self,
         outside: Outside[Duty, Given, Effect],
-        hands: Hands,
+        rejoining: Rejoining,
         hold_file: HoldFile,
         duties: Mapping[str, Duty],
     ) -> None:
         self._outside = outside
-        self._hands = hands
+        self._hands = rejoining.hands
+        self._rejoining = rejoining
         self._hold_file = hold_file
         self._duties = duties
         self.statistics: Mapping[str, PodStatistics] = {}
@@ -110,9 +111,12 @@ class Handiwork:
     async def _started(self, effect: Start) -> StartOutcome:
         if (why := self._forbidden()) is not None:
             return StartOutcome(result=StartResult.REFUSED, why=why)
+        outcome = StartOutcome(result=StartResult.FAILED, why=f"not started in {START_SECONDS:g} s")
         with anyio.move_on_after(START_SECONDS):
-            return await self._hands.start(effect.pod, effect.runtime_id)
-        return StartOutcome(result=StartResult.FAILED, why=f"not started in {START_SECONDS:g} s")
+            outcome = await self._hands.start(effect.pod, effect.runtime_id)
+        if not outcome.runs:
+            return outcome
+        return with_sharers(outcome, await self._rejoining.restarted(effect.pod, effect.runtime_id))
 
     async def _listed(self, effect: Look) -> Listed:
         statistics = self.statistics.get(effect.pod.uid)

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from evictd.core.duty import Neighbours, StartOutcome, StartResult, StopOutcome, StopResult
 from evictd.core.errors import EvictdError
-from evictd.runtimes import Keeper, Listing, Runtime
+from evictd.runtimes import Bereft, Keeper, Lender, Listing, Runtime
 from evictd_schemas import Pod, PodReference, PodStatistics
 
 LOOK_SECONDS = 10.0
@@ -130,6 +130,18 @@ class Hands:
                 if answer is not None:
                     return answer
         return None
+
+    async def bereft(self, pod: PodReference, runtime_id: str) -> Bereft:
+        """Who has lost its network with the former life of one that runs again."""
+        found = [
+            await runtime.bereft(pod.namespace, pod.name, runtime_id)
+            for runtime in self._runtimes
+            if isinstance(runtime, Lender)
+        ]
+        return Bereft(
+            pods=tuple(one for bereft in found for one in bereft.pods),
+            problems=tuple(problem for bereft in found for problem in bereft.problems),
+        )
 
     async def _listing(self, runtime: Runtime) -> Listing:
         """What it lists; a runtime that fails lists nothing, and that is said once."""

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from evictd.core.protocol.vocabulary import THERE
 from evictd.responder.author import Responder
-from evictd.shell.bus.presence import LIVE, Member, Presence
+from evictd.shell.bus.presence import Member, Presence
 from evictd.shell.causes import UNREADABLE
 from evictd.shell.epoch import Epoch
 from evictd_schemas import Registration, WorkerStatus, topics
@@ -73,7 +74,7 @@ class Registered(Presence):
     def take_over(self, statuses: Iterable[WorkerStatus]) -> None:
         """Come after former processes."""
         found = tuple(statuses)
-        self.succeeds_living = any(status.status in LIVE for status in found)
+        self.succeeds_living = any(status.status in THERE for status in found)
         super().take_over(found)
 
     def _encode(self, status: str) -> bytes:

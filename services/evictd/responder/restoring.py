@@ -11,7 +11,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from evictd.core.duty import StartOutcome, StartResult, errand
-from evictd.responder.hands import Hands
+from evictd.responder.rejoining import Rejoining, with_sharers
 from evictd.shell.publisher import Publisher
 from evictd.shell.supervise import Outside
 from evictd_schemas import (
@@ -39,12 +39,13 @@ class Restoring:
         self,
         outside: Outside[Any, Any, Any],
         publisher: Publisher,
-        hands: Hands,
+        rejoining: Rejoining,
         moment: Callable[[], Moment],
     ) -> None:
         self._node = outside.node
         self._publisher = publisher
-        self._hands = hands
+        self._hands = rejoining.hands
+        self._rejoining = rejoining
         self._moment = moment
         self._missed: dict[str, int] = {}
         self._looked_seconds = float("-inf")
@@ -89,9 +90,12 @@ class Restoring:
 
     async def _started(self, order: Order, target: PodReference, record: Stopped) -> StartOutcome:
         seconds = order.deadline_seconds or START_SECONDS
+        outcome = StartOutcome(result=StartResult.FAILED, why=f"not started in {seconds:g} s")
         with anyio.move_on_after(seconds):
-            return await self._hands.start(target, record.runtime_id)
-        return StartOutcome(result=StartResult.FAILED, why=f"not started in {seconds:g} s")
+            outcome = await self._hands.start(target, record.runtime_id)
+        if not outcome.runs:
+            return outcome
+        return with_sharers(outcome, await self._rejoining.restarted(target, record.runtime_id))
 
     async def _look(self) -> None:
         """Ask for each whether it is still there to be started."""

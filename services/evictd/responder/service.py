@@ -24,6 +24,7 @@ from evictd.responder.hands import Hands
 from evictd.responder.holding import HoldFile
 from evictd.responder.problems import problems
 from evictd.responder.reclaiming import Reclaiming
+from evictd.responder.rejoining import Rejoining, concerns
 from evictd.responder.room import Disks
 from evictd.runtimes import Runtime
 from evictd.shell.bus import Delivery, Listing
@@ -40,7 +41,7 @@ EVICTIONS_MAX = 10_000
 class DefaultResponder:
     """A listener of the bus, and the judge of `evictions` and `orders`.
 
-    One key of its inbox is one Eviction, `namespace/name`.
+    One key of its inbox is one Eviction, `namespace/name`, or one that has lost its network.
     """
 
     role = Role.RESPONDER
@@ -59,10 +60,11 @@ class DefaultResponder:
         self.duties: dict[str, Duty] = {}
         """State of each Eviction, for whoever shows it."""
         held = HoldFile(hold_file, outside.run_blocking, outside.clock)
-        self.handiwork = Handiwork(outside, self.hands, held, self.duties)
+        self.rejoining = Rejoining(outside, self.hands)
+        self.handiwork = Handiwork(outside, self.rejoining, held, self.duties)
         self.away = Away(self.publisher.published)
         self.reclaiming = Reclaiming(runtimes, disks or Disks({}), self.away.runtime_ids)
-        self.errands = Errands(outside, self.publisher, self.hands, self.reclaiming, held)
+        self.errands = Errands(outside, self.publisher, self.rejoining, self.reclaiming, held)
         self.refused = 0
         """Evictions beyond `EVICTIONS_MAX`."""
         self._assigned: set[str] = set()
@@ -95,6 +97,8 @@ class DefaultResponder:
         self._journalled = {row.key for row in rows}
         for row in rows:
             self.away.follow(row.key, row.state or Duty())
+            if concerns(row.key):
+                self._outside.inbox.feed(row.key, Tick())  # a pause of another boot has no end
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             tasks.start_soon(self.reclaiming.attend)
@@ -192,6 +196,8 @@ class DefaultResponder:
             given = structs.replace(given, neighbours=self.away.counted_in(given.neighbours))
         after, effects = respond(rules, duty, given, now)
         self.away.follow(key, after)
+        if concerns(key):
+            self.rejoining.follow(key, given)
         return after, effects
 
     async def _perform(self, key: str, effect: Effect) -> None:

@@ -5,10 +5,12 @@ bus, of pressure or of Evictions.
 """
 
 from evictd.runtimes.interface import (
+    Bereft,
     Change,
     ChangeKind,
     GoOn,
     Keeper,
+    Lender,
     Listing,
     Meter,
     Reclaimer,
@@ -19,11 +21,13 @@ from evictd.runtimes.interface import (
 )
 
 __all__ = [
+    "Bereft",
     "Change",
     "ChangeKind",
     "GoOn",
     "Listing",
     "Keeper",
+    "Lender",
     "Meter",
     "Reclaimer",
     "Runtime",

@@ -167,6 +167,22 @@ class Keeper(Protocol):
         ...
 
 
+class Bereft(Struct, frozen=True, kw_only=True):
+    """Who has lost its network: those that are to be restarted, and sentences about the others."""
+
+    pods: tuple[Pod, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Lender(Protocol):
+    """What a runtime may be able to do besides: let one workload use another one's network."""
+
+    async def bereft(self, namespace: str, name: str, runtime_id: str) -> Bereft:
+        """Who runs in its network, and has since before its present life began. Never raises."""
+        ...
+
+
 @runtime_checkable
 class Meter(Protocol):
     """What a runtime may be able to tell besides: usage that cannot be measured on this machine."""

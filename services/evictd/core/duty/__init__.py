@@ -5,6 +5,7 @@
 - `ways`: what comes of a workload's own way to be taken off
 - `telling`: what is reported, and written down of who is down
 - `budgets`: what has to stay, whoever but node pressure asks
+- `rejoining`: restarting one that has lost its network
 - `errand`: the evictor's orders
 - `imperative`: one sync of the protocol's default responder, which asks an eviction endpoint
 - `outcomes`: how a stop or a start ended
@@ -23,6 +24,7 @@ from evictd.core.duty.state import (
     Listed,
     Look,
     Phase,
+    Rejoin,
     Start,
     StartEnded,
     StopEnded,
@@ -37,6 +39,7 @@ __all__ = [
     "Look",
     "Neighbours",
     "Phase",
+    "Rejoin",
     "Start",
     "StartEnded",
     "StartOutcome",

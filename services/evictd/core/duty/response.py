@@ -6,12 +6,11 @@ does not begin twice what still runs, and a runtime checks the uid: repeating is
 law 5] [contract 3, Report, Eviction] [eviction-request-api 7]
 """
 
-from math import ceil
 from typing import assert_never
 
 from msgspec import structs
 
-from evictd.core.duty import budgets, telling, ways
+from evictd.core.duty import budgets, rejoining, telling, ways
 from evictd.core.duty.imperative import PAUSE_MAX_SECONDS
 from evictd.core.duty.outcomes import StartOutcome, StopOutcome, StopResult
 from evictd.core.duty.state import (
@@ -22,6 +21,7 @@ from evictd.core.duty.state import (
     Listed,
     Look,
     Phase,
+    Rejoin,
     Start,
     StartEnded,
     StopEnded,
@@ -44,7 +44,11 @@ Step = tuple[Duty, tuple[Effect, ...]]
 
 def respond(rules: Rules, duty: Duty, given: Given | Tick, now: Now) -> Step:
     """One step of one Eviction of the home node. [design, laws 1, 8, 9 and 11]"""
+    if duty.is_rejoining:
+        return rejoining.rejoined(duty, given, now)
     match given:
+        case Rejoin(pod=pod):
+            return rejoining.begun(pod, now) if duty.eviction is None else (duty, ())
         case Assigned(eviction=eviction):
             if eviction is None:
                 return _dismissed(rules, duty, now)
@@ -211,7 +215,7 @@ def _standing(rules: Rules, duty: Duty, now: Now) -> Step:
     if duty.phase is Phase.LOOKING and target is not None:
         effects.append(Look(pod=target, everyone=budgets.hold(rules, duty.eviction)))
     if duty.phase is Phase.STOPPING and target is not None:
-        rest = _rest_seconds(duty, now)
+        rest = duty.rest_seconds(now.boot_seconds)
         effects.append(Stop(pod=target, grace_seconds=rest, signal=telling.signal_of(duty)))
     if duty.phase is Phase.STARTING and target is not None and duty.pod is not None:
         effects.append(Start(pod=target, runtime_id=duty.pod.runtime_id))
@@ -247,7 +251,7 @@ def _overdue(duty: Duty, now: Now) -> bool:
 
 def _shortened(duty: Duty, now: Now) -> Duty:
     """A smaller grace that arrives while the stop runs shortens it; nothing lengthens it."""
-    asked, rest = _asked_seconds(duty), _rest_seconds(duty, now)
+    asked, rest = _asked_seconds(duty), duty.rest_seconds(now.boot_seconds)
     target = duty.target
     if asked is None or target is None or (rest is not None and asked >= rest):
         return duty
@@ -274,15 +278,6 @@ def _asked_seconds(duty: Duty) -> int | None:
     """The Eviction's own grace; a negative one is none at all."""
     asked = None if duty.eviction is None else duty.eviction.status.grace_period_seconds
     return None if asked is None else max(0, asked)
-
-
-def _rest_seconds(duty: Duty, now: Now) -> int | None:
-    """What is left of the running stop's grace, so that a restart does not give it twice."""
-    if duty.grace_seconds is None:
-        return None
-    over_seconds = now.boot_seconds - duty.began_boot_seconds
-    # A stop that seems to begin later was begun before the machine was started anew.
-    return ceil(max(0.0, duty.grace_seconds - max(0.0, over_seconds)))
 
 
 def _dryness(rules: Rules, eviction: Eviction) -> str | None:

@@ -1,6 +1,7 @@
 """One Eviction as the built-in responder sees it: its state, what it is told, what it asks for."""
 
 from enum import StrEnum
+from math import ceil
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -31,6 +32,9 @@ class Phase(StrEnum):
 
 class Duty(Struct, frozen=True, kw_only=True):
     """The state of one key, `namespace/name` of an Eviction. Boot times are the responder's own.
+
+    Without an Eviction, but with a pod, it is about one that is restarted since it has lost its
+    network.
 
     `pod` is what the runtime said of the target when it was last listed; `grace_seconds` is that of
     the running stop; `signalled`: an earlier attempt may have reached it; `withheld`: the last look
@@ -76,6 +80,22 @@ class Duty(Struct, frozen=True, kw_only=True):
         return ours and not recorded
 
     @property
+    def is_rejoining(self) -> bool:
+        """Whether it is about one that has lost its network."""
+        return self.eviction is None and self.pod is not None
+
+    def rest_seconds(self, boot_seconds: float) -> int | None:
+        """What is left of the running stop's grace, so that a restart does not give it twice.
+
+        None: the workload's own.
+        """
+        if self.grace_seconds is None:
+            return None
+        over_seconds = boot_seconds - self.began_boot_seconds
+        # A stop that seems to begin later was begun before the machine was started anew.
+        return ceil(max(0.0, self.grace_seconds - max(0.0, over_seconds)))
+
+    @property
     def going(self) -> bool:
         """Whether its workload is being stopped, or was: it is nobody's healthy neighbour."""
         over = self.phase in (Phase.DONE, Phase.STARTING)
@@ -115,6 +135,12 @@ class StartEnded(Struct, frozen=True, kw_only=True, tag=True):
     outcome: StartOutcome
 
 
+class Rejoin(Struct, frozen=True, kw_only=True, tag=True):
+    """It shares the network of one that lives anew, and has lost it: it is to be restarted."""
+
+    pod: Pod
+
+
 class Start(Struct, frozen=True, kw_only=True, tag=True):
     """Begin another life of what has just gone; the outcome comes back as `StartEnded`."""
 
@@ -133,5 +159,5 @@ class Look(Struct, frozen=True, kw_only=True, tag=True):
     everyone: bool = False
 
 
-Given: TypeAlias = Assigned | Listed | StopEnded | StartEnded
+Given: TypeAlias = Assigned | Listed | StopEnded | StartEnded | Rejoin
 Effect: TypeAlias = BusEffect | Stop | Start | Look

@@ -10,7 +10,7 @@
 - `cgroups`: where a container can be measured; `layers`: where it writes
 - `pods`: a container as a workload; `reading`: all of them
 - `engine`: the engine's socket, every call bounded
-- `starting`: bringing one back
+- `starting`: bringing one back; `sharing`: who has lost its network then
 - `reclaiming`: giving space back, by the steps `pruning`, `unused_images`, `dead_containers` and
   `long_logs`, each a `sweep`
 - `images`: how they are called; `image_uses`: what was used when; `image_watch`: noticing it, with

@@ -16,10 +16,11 @@ from evictd.runtimes.docker.known import Known, Own
 from evictd.runtimes.docker.naming import Name
 from evictd.runtimes.docker.reading import Places, Reading
 from evictd.runtimes.docker.reclaiming import Reclaiming
+from evictd.runtimes.docker.sharing import Sharing
 from evictd.runtimes.docker.starting import Starting, named
 from evictd.runtimes.docker.statistics import Statistics
 from evictd.runtimes.docker.units import Unit, Units, is_unit
-from evictd.runtimes.interface import Change, ChangeKind, GoOn, Listing
+from evictd.runtimes.interface import Bereft, Change, ChangeKind, GoOn, Listing
 from evictd.runtimes.reclaims import Reclaims
 from evictd.runtimes.settings import SettingsFor, nothing_configured
 from evictd.runtimes.systemd import Manager
@@ -76,7 +77,8 @@ class DockerRuntime:
             settings_for=settings_for,
             run_blocking=run_blocking,
         )
-        self._starting = Starting(engine, self._known, self._refusal)
+        self._starting = Starting(engine)
+        self._sharing = Sharing(engine, self._known, self._refusal)
         self._reclaiming = Reclaiming(
             engine,
             reclaims or Reclaims(),
@@ -156,6 +158,12 @@ class DockerRuntime:
         if is_unit(runtime_id):
             return await self._units.keeps(runtime_id)
         return await self._starting.keeps(Name(namespace=namespace, name=name), runtime_id)
+
+    async def bereft(self, namespace: str, name: str, runtime_id: str) -> Bereft:
+        """Containers in the network of its former life; what a unit runs lends none. [Lender]"""
+        if is_unit(runtime_id):
+            return Bereft()
+        return await self._sharing.bereft(Name(namespace=namespace, name=name), runtime_id)
 
     @property
     def reclaim_steps(self) -> frozenset[str]:
