@@ -21,7 +21,6 @@ from evictd.core.protocol.reports import (
     standing,
     take,
 )
-from evictd.core.protocol.requesters import any_wants
 from evictd.core.protocol.validation import refusal
 from evictd_schemas import (
     Condition,
@@ -172,13 +171,6 @@ def test_the_time_of_one_holder_is_forgotten_alone() -> None:
     times = TerminalTimes().put("a", UTC_NOW).put("b", UTC_NOW)
     assert times.clear("a").moments == {"b": UTC_NOW}
     assert times.clear("c") == times
-
-
-def test_one_of_several_requests_is_enough_to_want_a_target_to_leave() -> None:
-    live, withdrawn = request("a"), request("b", intent="Withdrawn")
-    assert any_wants((live, withdrawn))
-    assert not any_wants((withdrawn, request("c", deleted=True)))
-    assert not any_wants(())
 
 
 def test_owners_that_are_gone_go_as_long_as_another_is_left() -> None:

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from evictd.core.effects import Emit, Keep, Tick, WakeAt
-from evictd.core.moments import Now
+from evictd.core.moments import FIRST, LAST, Now
 from evictd.core.protocol.advance import advance
 from evictd.core.protocol.case import Case, dry
 from evictd.core.protocol.conditions import eviction_finished, request_finished
 from evictd.core.protocol.inputs import (
     ControllerRules,
     Given,
+    Recalled,
     Registered,
     Reported,
     Requested,
@@ -30,6 +31,7 @@ from evictd_schemas import (
     Eviction,
     EvictionRequest,
     EvictionRequestSpec,
+    Metadata,
     Moment,
     Pod,
     PodTarget,
@@ -72,6 +74,9 @@ class Target_(RuleBasedStateMachine):
         super().__init__()
         self.case = Case()
         self.seconds = 0.0
+        self.wall_seconds = 0.0
+        self.boots = 1
+        self.registrations = {DRAIN: Registration(status="ready", supports_dry_run=True)}
         self.mode = Mode.ACT
         self.listed = True
         self.look: float | None = None
@@ -82,7 +87,8 @@ class Target_(RuleBasedStateMachine):
 
     @property
     def now(self) -> Now:
-        return Now(boot_seconds=self.seconds, utc=START + timedelta(seconds=self.seconds))
+        utc = START + timedelta(seconds=self.seconds + self.wall_seconds)
+        return Now(boot_seconds=self.seconds, utc=utc)
 
     def feed(self, given: Given) -> None:
         """One step, and what holds for every step."""
@@ -90,7 +96,9 @@ class Target_(RuleBasedStateMachine):
             node="edge",
             mode=self.mode,
             silence_from_boot_seconds=10.0 if self.listed else None,
-            registrations={DRAIN: Registration(status="ready", supports_dry_run=True)},
+            registrations=self.registrations,
+            boot_id=f"boot {self.boots}",
+            era=f"boot {self.boots}",
         )
         before = self.case
         self.case, effects = advance(rules, before, given, self.now)
@@ -139,7 +147,7 @@ class Target_(RuleBasedStateMachine):
         if eviction_finished(former.status.conditions):
             assert eviction.status == former.status
         assert eviction.status.dry_run == former.status.dry_run
-        if not isinstance(given, Reported):
+        if not isinstance(given, Reported | Recalled):
             later = {item.name: item.deadline_time for item in eviction.status.responders}
             for entry in former.status.responders:
                 sign = before.run.signs.get(entry.name)
@@ -153,9 +161,17 @@ class Target_(RuleBasedStateMachine):
         kind=st.sampled_from(["Soft", "SoftWithDeadline", "Hard"]),
         dry_run=st.booleans(),
         grace=st.sampled_from([None, 5]),
+        deleted=st.sampled_from([False, False, False, True]),
     )
     def request(
-        self, requester: str, intent: str, kind: str, *, dry_run: bool, grace: int | None
+        self,
+        requester: str,
+        intent: str,
+        kind: str,
+        *,
+        dry_run: bool,
+        grace: int | None,
+        deleted: bool,
     ) -> None:
         spec = EvictionRequestSpec(
             target=TARGET,
@@ -166,7 +182,8 @@ class Target_(RuleBasedStateMachine):
             dry_run=dry_run,
             grace_period_seconds=grace,
         )
-        request = EvictionRequest(spec=spec)
+        metadata = Metadata(deletion_timestamp=self.now.utc if deleted else None)
+        request = EvictionRequest(spec=spec, metadata=metadata)
         self.feed(Requested(requester=requester, namespace="shop", name="move", request=request))
 
     @rule(requester=st.sampled_from(REQUESTERS))
@@ -200,7 +217,7 @@ class Target_(RuleBasedStateMachine):
     @precondition(lambda self: self.case.evictions)
     @rule(
         responder=st.sampled_from(RESPONDERS),
-        heartbeat=st.sampled_from([None, -100, 0, 20, 40]),
+        heartbeat=st.sampled_from([None, -100, 0, 20, 40, "first", "last"]),
         completed=st.booleans(),
         gone=st.booleans(),
         point=st.booleans(),
@@ -210,7 +227,7 @@ class Target_(RuleBasedStateMachine):
     def report(  # noqa: PLR0917 - hypothesis fills them in by name
         self,
         responder: str,
-        heartbeat: int | None,
+        heartbeat: int | str | None,
         completed: bool,
         gone: bool,
         point: bool,
@@ -219,6 +236,8 @@ class Target_(RuleBasedStateMachine):
     ) -> None:
         eviction = data.draw(st.sampled_from(self.case.evictions))
         now = self.now.utc
+        ends = {None: None, "first": FIRST, "last": LAST}
+        time = now + timedelta(seconds=heartbeat) if isinstance(heartbeat, int) else ends[heartbeat]
         self.feed(
             Reported(
                 namespace="shop",
@@ -227,9 +246,8 @@ class Target_(RuleBasedStateMachine):
                 listed=listed,
                 report=Report(
                     eviction_uid=eviction.metadata.uid,
-                    heartbeat_time=(
-                        None if heartbeat is None else now + timedelta(seconds=heartbeat)
-                    ),
+                    heartbeat_time=time,
+                    expected_completion_time=time,
                     completion_time=now if completed else None,
                     point_of_no_return=point,
                     target_gone=gone,
@@ -237,9 +255,17 @@ class Target_(RuleBasedStateMachine):
             )
         )
 
-    @rule(responder=st.sampled_from(RESPONDERS), status=st.sampled_from(["ready", "lost", None]))
-    def register(self, responder: str, status: str | None) -> None:
-        registration = None if status is None else Registration(status=status)
+    @rule(
+        responder=st.sampled_from([DRAIN, COPY, "acme.io/other"]),
+        status=st.sampled_from(["init", "ready", "lost", "disconnected", None]),
+        rehearses=st.booleans(),
+    )
+    def register(self, responder: str, status: str | None, *, rehearses: bool) -> None:
+        registration = None
+        self.registrations.pop(responder, None)
+        if status is not None:
+            registration = Registration(status=status, supports_dry_run=rehearses)
+            self.registrations[responder] = registration
         self.feed(Registered(responder=responder, registration=registration))
 
     @rule(seconds=st.sampled_from([0.3, 1.0, 5.0, 11.0, 31.0, 61.0, 700.0]))
@@ -255,6 +281,11 @@ class Target_(RuleBasedStateMachine):
             raise AssertionError("the target looks again and again")
         self.seconds = end
 
+    @rule(seconds=st.sampled_from([-3600.0, -20.0, 20.0, 3600.0, 56 * 365 * 86_400.0]))
+    def jump(self, seconds: float) -> None:
+        """The wall clock is set; that nobody hears of it at once makes no difference."""
+        self.wall_seconds += seconds
+
     @rule(mode=st.sampled_from(list(Mode)))
     def switch_mode(self, mode: Mode) -> None:
         self.mode = mode
@@ -267,6 +298,35 @@ class Target_(RuleBasedStateMachine):
         assert read == self.case
         self.case, self.listed = read, listed
         self.feed(Tick())
+
+    @rule()
+    def reboot(self) -> None:
+        """Boot time begins anew, on a clock that goes on."""
+        self.wall_seconds += self.seconds
+        self.seconds = 0.0
+        self.boots += 1
+        self.feed(Tick())
+
+    @precondition(lambda self: self.case.evictions)
+    @rule()
+    def lose_journal(self) -> None:
+        """What had been published is all that is left; the clock does not go back meanwhile."""
+        if self.case.clock is not None and self.case.clock.utc > self.now.utc:
+            return
+        former, self.case = self.case, Case()
+        self.listed = False
+        requests = tuple(
+            Requested(
+                requester=held.request.spec.requester,
+                namespace="shop",
+                name="move",
+                request=held.request,
+                status=held.status,
+            )
+            for held in former.requests
+        )
+        self.feed(Recalled(evictions=former.evictions, requests=requests))
+        self.listed = True
 
     @invariant()
     def at_most_one_eviction_runs(self) -> None:
