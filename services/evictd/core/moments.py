@@ -24,9 +24,9 @@ class Now(Struct, frozen=True, kw_only=True):
 
 
 def moment(observation: Observation) -> Moment:
-    """The instant at which an observation was taken."""
+    """The instant at which an observation was taken; what we write is UTC. [contract 1]"""
     return Moment(
-        time=observation.time,
+        time=in_utc(observation.time),
         boot_id=observation.boot_id,
         uptime_seconds=observation.uptime_seconds,
     )

@@ -1,6 +1,6 @@
 """What a person wishes about those that are down, what comes of it, and how it is answered."""
 
-from datetime import timedelta
+from datetime import timedelta, timezone
 
 import pytest
 from tests.core.decision.household import HARD, Household, household, names, ordered
@@ -178,6 +178,16 @@ def test_a_request_for_what_is_held_is_withdrawn() -> None:
         assert stage.observe("512Mi").victims == ["hog"]
         stage.wish("Hold", "shop/hog", include_hard=include_hard)
         assert stage.observe("512Mi").withdrawn == (["hog"] if include_hard else [])
+
+
+def test_the_end_of_a_hold_is_told_in_utc() -> None:
+    stage = household()
+    stage.wish("Hold", until=START.astimezone(timezone(timedelta(hours=2))) + timedelta(hours=1))
+    stage.calm()
+    assert stage.plan.decision is not None
+    (told,) = stage.plan.decision.wishes
+    assert told.until is not None
+    assert told.until.isoformat() == "2026-01-01T01:00:00+00:00"
 
 
 def test_a_hold_is_answered_and_expires() -> None:

@@ -114,3 +114,25 @@ def test_whatever_arrives_is_refused_or_judged(documents: list[dict[str, Any]]) 
         watch, asked = evaluate(RULES, watch, Observed(observation=observation), NOW)
         for effect in asked:
             assert not isinstance(effect, Publish) or msgspec.json.encode(effect.message)
+
+
+def test_what_is_published_is_in_utc_whatever_the_observation_was_written_in() -> None:
+    """Of the observation, of a signal of its own time, of conditions. [contract 1: times]"""
+    document = {
+        "node": "edge",
+        "time": "2026-01-01T05:30:00.5+05:30",
+        "signals": {
+            "memory.available": {"available": 0, "capacity": 1},
+            "nodefs.available": {
+                "available": 0,
+                "capacity": 1,
+                "time": "2026-01-01T02:00:00+02:00",
+            },
+        },
+    }
+    observation = msgspec.json.decode(json.dumps(document), type=Observation)
+    _, asked = evaluate(RULES, Watch(), Observed(observation=observation), NOW)
+    written = [msgspec.json.encode(asked_for) for asked_for in asked]
+    assert any(b'"observationTime":"2026-01-01T00:00:00Z"' in text for text in written)
+    assert any(b'"observationTime":"2026-01-01T00:00:00.500000Z"' in text for text in written)
+    assert not [text for text in written if b"+05:30" in text or b"+02:00" in text]

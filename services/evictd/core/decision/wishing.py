@@ -15,7 +15,7 @@ from evictd.core.decision.readiness import Wanted
 from evictd.core.decision.returns import Absent
 from evictd.core.effects import BusEffect
 from evictd.core.holds import until_text
-from evictd.core.moments import Now
+from evictd.core.moments import Now, in_utc
 from evictd.core.orders import Verb
 from evictd.core.rules import Rules
 from evictd_schemas import Wish, WishAnswer, topics
@@ -177,7 +177,7 @@ def _worded(topic: str, wish: Wish, state: State, message: str) -> WishAnswer:
         state=state,
         message=message,
         target=wish.target,
-        until=wish.until,
+        until=None if wish.until is None else in_utc(wish.until),
     )
 
 

@@ -18,7 +18,7 @@ from evictd.core.evaluation.timing import (
     updated,
 )
 from evictd.core.evaluation.watch import Watch, key_of
-from evictd.core.moments import elapsed_seconds, moment, rebooted
+from evictd.core.moments import elapsed_seconds, in_utc, moment, rebooted
 from evictd.core.observations import gap
 from evictd.core.rules import Rules
 from evictd.core.signals.layouts import with_containerfs
@@ -139,7 +139,7 @@ def readings_of(rules: Rules, observation: Observation) -> dict[str, SignalReadi
             available=reading.available
             if view is None
             else reading.views.get(view, reading.available),
-            time=reading.time or observation.time,
+            time=in_utc(reading.time or observation.time),
         )
         for signal, reading in observation.signals.items()
     }

@@ -14,7 +14,7 @@ from evictd.core.evaluation.judgement import Judgement, judge_of
 from evictd.core.evaluation.slope import Foresight
 from evictd.core.evaluation.watch import ConditionMemory, Watch, key_of, reclaim_text
 from evictd.core.events import emit
-from evictd.core.moments import Now, moment
+from evictd.core.moments import Now, in_utc, moment
 from evictd.core.observations import GAP_INTERVALS, sequence_of
 from evictd.core.protocol.vocabulary import Status
 from evictd.core.rules import Rules
@@ -64,7 +64,7 @@ def pressure_of(
                 watch=watch,
                 judgement=judgement,
                 statuses=statuses,
-                time=observation.time,
+                time=in_utc(observation.time),
             )
             for kind in ConditionType
         ),
