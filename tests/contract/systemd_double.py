@@ -138,6 +138,7 @@ def runtime(
     protected: Iterable[str] = (),
     own_units: Iterable[str] = (),
     engine_listed: bool = False,
+    memory: Path | None = None,
 ) -> SystemdRuntime:
     """Of a machine on which these units are listed."""
 
@@ -151,7 +152,10 @@ def runtime(
         own_units=own_units,
         engine_listed=engine_listed,
         places=Places(
-            cgroup=machine.cgroup_path, run=machine.run_path, own_process=machine.own_process
+            cgroup=machine.cgroup_path,
+            run=machine.run_path,
+            own_process=machine.own_process,
+            memory=memory,
         ),
         settings_for=settings_for,
     )

@@ -17,6 +17,7 @@ from evictd.runtimes.docker.runtime import Places as DockerPlaces
 from evictd.runtimes.reclaims import reclaims_of
 from evictd.runtimes.systemd import Manager, Selection, Systemctl, SystemdRuntime
 from evictd.runtimes.systemd import Places as SystemdPlaces
+from evictd.runtimes.systemd.companion_memory import FILE_NAME as COMPANION_MEMORY
 from evictd.runtimes.systemd.never import BROKERS
 from evictd.runtimes.workloads import settings_of
 from evictd.shell.configuration import is_owned
@@ -53,7 +54,9 @@ def runtimes(configuration: Configuration) -> Iterator[Runtime]:
             selection,
             own_units=own_units(configuration),
             engine_listed=address is not None,
-            places=SystemdPlaces(cgroup=cgroup),
+            places=SystemdPlaces(
+                cgroup=cgroup, memory=state_folder_of(configuration) / COMPANION_MEMORY
+            ),
             settings_for=settings_for,
         )
 

@@ -3,7 +3,8 @@
 - `systemctl`: the program as a child process, bounded in time and size
 - `unit`: one unit as systemd shows it; `whole`: with what goes with it
 - `never`: units that are never stopped
-- `ending`: one stop; `companions`: what went with it, and comes back
+- `ending`: one stop
+- `companions`: what went with it, and comes back; `companion_memory`: the file of it
 - `manager`: systemd, for whoever has to stop what it manages
 - `selection`: which units were listed; `lives`: which of them are up
 - `pods`: a unit as the wire's `Pod`; `runtime`: the `Runtime`

@@ -1,11 +1,10 @@
 """What went with a unit, brought back: systemd does not remember it, so that we do.
 
-Only as long as this process lives. [design, law 11]
+[design, law 11]
 """
 
-from msgspec import Struct
-
 from evictd.core.duty.outcomes import StartOutcome, StartResult
+from evictd.runtimes.systemd.companion_memory import CompanionMemory, Stopped
 from evictd.runtimes.systemd.manager import Manager
 from evictd.runtimes.systemd.whole import Whole
 
@@ -16,42 +15,35 @@ FORGOTTEN = StartOutcome(
     result=StartResult.REFUSED,
     why="what ran in it is not known (any more); whoever started that has to",
 )
-
-
-class Stopped(Struct, frozen=True, kw_only=True):
-    """The life that was stopped, and who went with it."""
-
-    uid: str = ""
-    names: tuple[str, ...] = ()
-
-
 NOTHING = Stopped()
 
 
 class Companions:
     """What was up with each unit when it was stopped."""
 
-    def __init__(self, manager: Manager) -> None:
+    def __init__(self, manager: Manager, memory: CompanionMemory) -> None:
         self._manager = manager
-        self._stopped: dict[str, Stopped] = {}
+        self._memory = memory
+        self._known: dict[str, Stopped] | None = None
 
-    def remember(self, whole: Whole) -> None:
+    async def remember(self, whole: Whole) -> None:
         """Just before the stop: whatever goes with it and has a file to be started from."""
+        known, name = await self._stopped(), whole.unit.id
         names = (unit.id for unit in whole.along if not (unit.is_slice or unit.is_transient))
-        before = self._stopped.get(whole.unit.id, NOTHING)
+        before = known.get(name, NOTHING)
         # A second wish finds some of them down already.
         kept = before.names if before.uid == whole.uid else ()
-        if len(self._stopped) >= STOPPED_MAX:
-            self._stopped.pop(next(iter(self._stopped)))
-        merged = tuple(dict.fromkeys((*kept, *names)))
-        self._stopped[whole.unit.id] = Stopped(uid=whole.uid, names=merged)
+        others = [(key, entry) for key, entry in known.items() if key != name]
+        entry = Stopped(uid=whole.uid, names=tuple(dict.fromkeys((*kept, *names))))
+        await self._keep(dict([*others, (name, entry)][-STOPPED_MAX:]))
 
     async def start_unit(self, name: str) -> StartOutcome:
         """The unit, then what went with it; a companion that fails is told and no more."""
         outcome = await self._manager.start(name)
         if outcome.result is not StartResult.STARTED:
             return outcome
-        failed = await self._failures(self._stopped.pop(name, NOTHING).names)
+        failed = await self._failures((await self._stopped()).get(name, NOTHING).names)
+        await self._forget(name)
         return StartOutcome(result=StartResult.STARTED, why="; ".join(failed))
 
     async def start_slice(self, name: str) -> StartOutcome:
@@ -59,14 +51,30 @@ class Companions:
         now = await self._manager.wholes((name,))
         if any(whole.runs for whole in now.found):
             return StartOutcome(result=StartResult.RUNNING)
-        names = self._stopped.get(name, NOTHING).names
+        names = (await self._stopped()).get(name, NOTHING).names
         if not names:
             return FORGOTTEN
         failed = await self._failures(names)
         if len(failed) == len(names):
             return StartOutcome(result=StartResult.FAILED, why="; ".join(failed))
-        del self._stopped[name]
+        await self._forget(name)
         return StartOutcome(result=StartResult.STARTED, why="; ".join(failed))
+
+    async def _stopped(self) -> dict[str, Stopped]:
+        """What an earlier life knew counts from the first time that somebody asks."""
+        if self._known is None:
+            self._known = await self._memory.recalled()
+        return self._known
+
+    async def _forget(self, name: str) -> None:
+        known = await self._stopped()
+        if name in known:
+            await self._keep({key: entry for key, entry in known.items() if key != name})
+
+    async def _keep(self, known: dict[str, Stopped]) -> None:
+        if known != self._known:
+            self._known = known
+            await self._memory.keep(known)
 
     async def _failures(self, names: tuple[str, ...]) -> list[str]:
         outcomes = {name: await self._manager.start(name) for name in names}

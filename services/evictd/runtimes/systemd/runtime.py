@@ -15,6 +15,7 @@ from evictd.runtimes.cgroup import owners
 from evictd.runtimes.interface import Change, ChangeKind, Listing, Whereabouts, Workload
 from evictd.runtimes.settings import SettingsFor, nothing_configured
 from evictd.runtimes.systemd import lives, never, pods
+from evictd.runtimes.systemd.companion_memory import CompanionMemory
 from evictd.runtimes.systemd.companions import Companions
 from evictd.runtimes.systemd.manager import Manager
 from evictd.runtimes.systemd.pods import NAMESPACE, Rights
@@ -34,11 +35,15 @@ NAMED_MAX = 5
 
 
 class Places(Struct, frozen=True, kw_only=True):
-    """Where the machine's files are."""
+    """Where the machine's files are, and in `memory` one of ours: who went with what was stopped.
+
+    None: that is forgotten at a restart.
+    """
 
     cgroup: Path = Path("/sys/fs/cgroup")
     run: Path = Path("/run")
     own_process: Path = Path("/proc/self")
+    memory: Path | None = None
 
 
 class SystemdRuntime:
@@ -69,7 +74,8 @@ class SystemdRuntime:
         self._settings_for = settings_for
         self._run_blocking = run_blocking
         self._kept: tuple[float, Mapping[str, str], Listing] | None = None
-        self._companions = Companions(self._manager)
+        memory = CompanionMemory(self._places.memory, run_blocking)
+        self._companions = Companions(self._manager, memory)
         self._closed = anyio.Event()
 
     async def list(self) -> Listing:
@@ -192,7 +198,7 @@ class SystemdRuntime:
             reason = found.annotations.get(pods.REASON)
             why = "it is protected" + (f": {reason}" if reason else "")
             return StopOutcome(result=StopResult.REFUSED, why=why)
-        self._companions.remember(whole)
+        await self._companions.remember(whole)
         return None
 
 

@@ -1,0 +1,18 @@
+"""Files that are there whole, or as they were: no reader meets half of one, no crash leaves it."""
+
+import os
+from pathlib import Path
+
+
+def replace(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Put the content in the place of whatever is there; `mode` holds whatever the umask.
+
+    Blocking. Raises `OSError`.
+    """
+    draft = path.with_name(f"{path.name}.new")
+    draft.unlink(missing_ok=True)
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+    with os.fdopen(os.open(draft, flags, mode), "wb") as file:
+        os.fchmod(file.fileno(), mode)
+        file.write(content)
+    draft.replace(path)
