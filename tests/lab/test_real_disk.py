@@ -173,9 +173,12 @@ def test_what_nobody_needs_is_enough(machine: Machine) -> None:
         assert machine.running() == ["web"]
 
 
-def test_a_dry_run_names_what_would_go_and_takes_nothing(machine: Machine) -> None:
-    """Once a crossing: with the engine's figures, image by image."""
-    with node_on(machine, BYTES, mode="dry-run").joined() as node:
+@pytest.mark.parametrize("mode", ["observe", "dry-run"])
+def test_who_does_not_act_names_what_would_go_and_takes_nothing(
+    mode: str, machine: Machine
+) -> None:
+    """Once a crossing: with the engine's figures, image by image; the Decision keeps them."""
+    with node_on(machine, BYTES, mode=mode).joined() as node:
         images = [machine.image(18) for _ in range(3)]
         machine.fill()
         node.until("it is told", lambda: node.hears.events("ReclaimFinished"))
@@ -187,6 +190,8 @@ def test_a_dry_run_names_what_would_go_and_takes_nothing(machine: Machine) -> No
         assert sorted(dangling["taken"]) == sorted(image[: len("sha256:") + 12] for image in images)
         assert dangling["listedBytes"] >= 3 * 18 << 20
         assert (cache["takenTotal"], cache.get("error")) == (0, None)
+        (kept,) = node.hears.newest("decision")["reclaims"]
+        assert (kept["dryRun"], kept["steps"]) == (True, told["data"]["steps"])
         assert machine.available_mib() == left < LINE_MIB
         assert machine.running() == ["web"]
 
@@ -255,6 +260,15 @@ def test_where_that_is_not_enough_the_one_that_fills_the_disk_is_stopped(machine
         rows = {row["pod"]["name"]: row for row in _judged(node)["ranking"]}
         assert "wrote" in rows["writer"]["why"]
         assert "wrote" not in rows["archive"]["why"]
+        (grown, *_) = _judged(node)["losses"][0]["growing"]
+        assert grown["pod"]["name"] == "writer"
+        assert grown["perSecond"] * grown["seconds"] == pytest.approx(grown["grown"])
+        said = [
+            one.content["status"]
+            for one in node.hears.all("evictions/_/")
+            if one.content and "status" in one.content
+        ]
+        assert "that explains the" in said[-1]["reason"]["message"]
 
 
 def test_what_no_workload_writes_costs_nobody(machine: Machine) -> None:
