@@ -103,7 +103,9 @@ class Stage:
         self.boot_seconds = 50.0
         self.become(boot_id="second", era="second")
 
-    def request(self, name: str = "move", requester: str = MOVER, **spec: Any) -> None:
+    def request(
+        self, name: str = "move", requester: str = MOVER, *, sighted: bool = True, **spec: Any
+    ) -> None:
         wish = {"intent": "Eviction", "requester": requester, **spec}
         target = Target(pod=PodTarget(name="web", uid=UID))
         request = EvictionRequest(spec=EvictionRequestSpec(target=target, **wish))
@@ -113,7 +115,7 @@ class Stage:
                 namespace="shop",
                 name=name,
                 request=request,
-                sighted=self._sighted(live=False),
+                sighted=self._sighted(live=False) if sighted else None,
             )
         )
 
@@ -134,11 +136,13 @@ class Stage:
         found = None if status is None else Registration(status=status, **registration)
         self.feed(Registered(responder=responder, registration=found))
 
-    def lose_journal(self, **rules: Any) -> None:
+    def lose_journal(self, *, sighted: bool = True, **rules: Any) -> None:
         """All that is left is what the controller had published."""
         requests = tuple(self._as_listed(held) for held in self.case.requests)
         recalled = Recalled(
-            evictions=self.case.evictions, requests=requests, sighted=self._sighted(live=False)
+            evictions=self.case.evictions,
+            requests=requests,
+            sighted=self._sighted(live=False) if sighted else None,
         )
         self.case = Case()
         self.rules = structs.replace(self.rules, **rules)

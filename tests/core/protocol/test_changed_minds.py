@@ -95,3 +95,17 @@ def test_an_eviction_that_never_began_is_canceled_once_nobody_wants_it(*, observ
     assert stage.ended() == CANCELED
     stage.after(61)
     assert stage.case == Case()
+
+
+def test_after_a_lost_journal_no_further_round_begins_before_the_node_is_observed() -> None:
+    """Whose turn it would be is told by the workload, and so is whether it is there at all."""
+    stage = Stage()
+    stage.request()
+    stage.withdraw()
+    stage.pod = None
+    stage.lose_journal(sighted=False)
+    stage.request(sighted=False)
+    assert [item.metadata.name for item in stage.case.evictions] == [FIRST]
+    assert stage.answer() == ("AwaitingEviction", "no observation of node edge yet")
+    stage.observe(WEB)
+    assert stage.states(SECOND) == ("Active", "Inactive", "Inactive")

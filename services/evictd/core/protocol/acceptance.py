@@ -11,6 +11,8 @@ from evictd.core.protocol import facts, validation
 from evictd.core.protocol.case import Case, Held, dry, of_kind, wanted_by
 from evictd.core.protocol.conditions import request_finished
 from evictd.core.protocol.inputs import ControllerRules
+from evictd.core.protocol.relevance import relevant
+from evictd_schemas import Eviction
 
 
 class Answer(StrEnum):
@@ -31,8 +33,12 @@ class Acceptance(Struct, frozen=True, kw_only=True):
 def acceptance(rules: ControllerRules, case: Case, held: Held) -> Acceptance:
     """Presence is believed at once, absence only on evidence; other checks are immediate."""
     target = held.request.spec.target
-    has_evictions = bool(of_kind(case, is_dry=dry(rules, held.request)))
-    if target.pod is not None and not has_evictions and not _known(rules, case, held):
+    evictions = of_kind(case, is_dry=dry(rules, held.request))
+    has_evictions = bool(evictions)
+    unknown = _unheard_of(rules, case, evictions) or not (
+        has_evictions or _known(rules, case, held)
+    )
+    if target.pod is not None and unknown:
         return Acceptance(answer=Answer.AWAITING, text=f"no observation of node {rules.node} yet")
     pod = case.pod
     text = validation.invalid_request(rules.policy, target, pod, has_evictions=has_evictions)
@@ -66,6 +72,17 @@ def real_due(rules: ControllerRules, case: Case) -> bool:
         not settled(held) and acceptance(rules, case, held).answer is Answer.ACCEPTED
         for held in wanted_by(real)
     )
+
+
+def _unheard_of(rules: ControllerRules, case: Case, evictions: tuple[Eviction, ...]) -> bool:
+    """Nothing was ever seen under the name, where an Eviction would have to be made for it.
+
+    So it is after the journal was lost, until the node is observed.
+    """
+    if not rules.policy.needs_observation or case.pod is not None or case.gone:
+        return False
+    _, may_create = relevant(evictions)
+    return may_create
 
 
 def _known(rules: ControllerRules, case: Case, held: Held) -> bool:

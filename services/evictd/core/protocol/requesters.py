@@ -1,6 +1,6 @@
 """Who wants the target to leave: many requests, one list. [eviction-request-api 5.5]"""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from evictd.core.protocol.conditions import NEVER
@@ -22,11 +22,6 @@ def wants(request: EvictionRequest) -> bool:
 def presses(request: EvictionRequest) -> bool:
     """Whether a machine that runs short wants it, and cannot wait for others."""
     return request.spec.requester in PRESSURE_REQUESTERS
-
-
-def any_wants(requests: Iterable[EvictionRequest]) -> bool:
-    """Whether anybody still wants the target to leave."""
-    return any(wants(request) for request in requests)
 
 
 def order(request: EvictionRequest) -> Order:

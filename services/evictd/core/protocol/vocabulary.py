@@ -13,7 +13,7 @@ PRESSURE_REQUESTERS = (NODE_PRESSURE, LOCAL_STORAGE)
 
 
 class PresenceStatus(StrEnum):
-    """The status of a registration; `LOST` is what a last will says."""
+    """The status of a worker or a registration; `LOST` is what a last will says."""
 
     INIT = "init"
     READY = "ready"
