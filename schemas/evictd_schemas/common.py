@@ -13,9 +13,17 @@ from msgspec import Meta, Struct
 Timestamp = Annotated[datetime, Meta(tz=True)]
 """RFC 3339 with a time zone; evictd writes UTC. [contract 1]"""
 
+_WITHIN = r"/+#\s\u0000-\u001f\u007f-\u009f"
+
 Segment = Annotated[
     str,
-    Meta(extra_json_schema={"minLength": 1, "maxLength": 253, "pattern": "^[^$/+#\\s][^/+#\\s]*$"}),
+    Meta(
+        extra_json_schema={
+            "minLength": 1,
+            "maxLength": 253,
+            "pattern": f"^[^${_WITHIN}][^{_WITHIN}]*$",
+        }
+    ),
 ]
 """A name that is a level of a topic. The limits are checked by `core`, not here. [contract 1]"""
 
@@ -28,6 +36,15 @@ Uid = Annotated[
     ),
 ]
 """One life of a workload: a lower-case UUID. Checked by `core`, not here. [contract 1]"""
+
+
+def words(*known: str) -> Meta:
+    """The words that there are, for readers of the schema. Checked by `core`, not here."""
+    return Meta(extra_json_schema={"enum": list(known)})
+
+
+Presence = Annotated[str, words("init", "ready", "disconnected", "lost")]
+"""The status of a worker or a registration. [contract 3, Registration, WorkerStatus]"""
 
 Number = int | float
 """`available` and `capacity` are numbers; bytes and counts are integers. [contract 1]"""

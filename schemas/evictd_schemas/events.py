@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from evictd_schemas.common import Timestamp
+from evictd_schemas.common import Presence, Timestamp
 
 
 class Event(Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class WorkerStatus(Struct, frozen=True, kw_only=True, rename="camel"):
     """
 
     worker: str
-    status: str
+    status: Presence
     epoch: int = 0
     connection: int = 0
     version: str = ""

@@ -4,6 +4,8 @@ Kubernetes' objects as JSON, with evictd's additions. Fields that admission repo
 defaults here. [contract 3, EvictionRequest, Eviction, Report] [eviction-request-api 2]
 """
 
+from typing import Annotated
+
 from msgspec import Struct, field
 
 from evictd_schemas.common import (
@@ -11,9 +13,11 @@ from evictd_schemas.common import (
     Metadata,
     Number,
     ObjectReference,
+    Presence,
     Target,
     Timestamp,
     Uid,
+    words,
 )
 
 API_VERSION = "lifecycle.k8s.io/v1alpha1"
@@ -32,8 +36,8 @@ class EvictionRequestSpec(Struct, frozen=True, kw_only=True, rename="camel", omi
 
     target: Target = Target()
     requester: str = ""
-    intent: str = ""
-    type: str = "Soft"
+    intent: Annotated[str, words("Eviction", "Withdrawn")] = ""
+    type: Annotated[str, words("Soft", "SoftWithDeadline", "Hard")] = "Soft"
     deadline_seconds: float | None = None
     grace_period_seconds: int | None = None
     dry_run: bool = False
@@ -175,7 +179,7 @@ class LabelSelector(Struct, frozen=True, kw_only=True, rename="camel"):
 class Registration(Struct, frozen=True, kw_only=True, rename="camel"):
     """A responder that is there, how to reach its deadlines, and for which pods it works."""
 
-    status: str
+    status: Presence
     epoch: int = 0
     connection: int = 0
     priority: int | None = None

@@ -1,15 +1,17 @@
 """Order, its status, Stopped and Wish: what is done besides evicting. [contract 3, Order ...]"""
 
+from typing import Annotated
+
 from msgspec import Struct
 
-from evictd_schemas.common import Moment, Number, PodReference, Timestamp
+from evictd_schemas.common import Moment, Number, PodReference, Timestamp, words
 
 
 class Order(Struct, frozen=True, kw_only=True, rename="camel"):
     """The evictor asks the responder to reclaim space or to bring a workload back."""
 
     uid: str
-    kind: str
+    kind: Annotated[str, words("Reclaim", "Restore", "Forget")]
     signal: str | None = None
     steps: tuple[str, ...] = ()
     until_available: Number | None = None
@@ -40,7 +42,7 @@ class OrderStatus(Struct, frozen=True, kw_only=True, rename="camel"):
     """How far the responder is. After `finished` only a later observation counts."""
 
     order_uid: str
-    state: str
+    state: Annotated[str, words("Running", "Finished", "Failed", "Refused")]
     steps: tuple[StepOutcome, ...] = ()
     finished: Moment | None = None
     message: str = ""
@@ -73,7 +75,7 @@ class Stopped(Struct, frozen=True, kw_only=True, rename="camel"):
 class Wish(Struct, frozen=True, kw_only=True, rename="camel"):
     """What a person asks for: hold evictions, restore or forget a stopped workload."""
 
-    verb: str
+    verb: Annotated[str, words("Hold", "Restore", "Forget")]
     target: str | None = None
     until: Timestamp | None = None
     include_hard: bool = False
