@@ -16,7 +16,7 @@ from evictd.core.decision import loops, occurrences
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.readiness import Look, Wanted, calm, in_turn, not_before, running
 from evictd.core.decision.reclaim import over
-from evictd.core.decision.returns import Absent, Falls, Returning, Returns, life
+from evictd.core.decision.returns import Absent, Falls, Returning, Returns, Started, life
 from evictd.core.effects import BusEffect, Publish, Retract
 from evictd.core.moments import Now, past_boot_seconds
 from evictd.core.orders import OrderKind, OrderState
@@ -29,6 +29,9 @@ RESTORE_SECONDS = 60.0
 """How long the responder may take for one start."""
 ANSWER_SECONDS = 10.0
 """Beyond that, until a status that does not come is not waited for any more."""
+READY_SECONDS = 300.0
+"""For so long the next one waits for the health of the last: who is still starting takes more than
+it shows. One that stays ill keeps nobody down for ever."""
 PAUSE_SECONDS = 30.0
 """After each attempt, so that what came back is seen in the figures before the next is weighed:
 three times the usual interval."""
@@ -100,7 +103,7 @@ def restore(
         now=now,
         leaving=frozenset(leaving),
         wanted=wanted,
-        closed=shut or _taken(returns, now),
+        closed=shut or _taken(returns, given, now),
     )
     turns = dict(in_turn(look))
     returns = _with_reasons(returns, turns)
@@ -146,10 +149,15 @@ def _shut(rules: Rules, given: Judged, *, busy: bool) -> str | None:
     return calm(given.pressure) or ("something is being relieved" if busy else None)
 
 
-def _taken(returns: Returns, now: Now) -> str | None:
-    """One at a time, and each is watched for a while before the next."""
+def _taken(returns: Returns, given: Judged, now: Now) -> str | None:
+    """One at a time, and each is watched for a while, and well, before the next."""
     if returns.returning is not None:
         return f"{returns.returning.name} is being started"
+    last = returns.last
+    if last is not None and now.boot_seconds - last.boot_seconds < READY_SECONDS:
+        pod = (running(given) or {}).get(last.name)
+        if pod is not None and not pod.ready:
+            return f"{last.name}, started last, is not ready yet"
     return (
         "the last start is watched first" if now.boot_seconds < returns.next_boot_seconds else None
     )
@@ -235,6 +243,9 @@ def _returned(rules: Rules, returns: Returns, name: str, now: Now) -> Step:
         return returns, ()
     ordered = returns.returning is not None and returns.returning.name == name
     falls = returns.falls.get(name)
+    if ordered:
+        last = Started(name=name, boot_seconds=now.boot_seconds)
+        returns = structs.replace(returns, last=last)
     if ordered and falls is not None:
         falls = structs.replace(falls, returned=True)
         returns = structs.replace(returns, falls={**returns.falls, name: falls})

@@ -58,16 +58,25 @@ class Returning(Struct, frozen=True, kw_only=True):
     deadline_boot_seconds: float
 
 
+class Started(Struct, frozen=True, kw_only=True):
+    """The one that was started last on our order, and when."""
+
+    name: str
+    boot_seconds: float
+
+
 class Returns(Struct, frozen=True, kw_only=True):
     """What is down on one node, by `namespace/name`, and who is coming back.
 
-    No start is ordered before `next_boot_seconds`. `forgetting`: whose record is being taken away.
-    `swept`: what an earlier life of ours may have ordered has been taken back.
+    `last`: whose health the next one waits for. No start is ordered before `next_boot_seconds`.
+    `forgetting`: whose record is being taken away. `swept`: what an earlier life of ours may have
+    ordered has been taken back.
     """
 
     absent: dict[str, Absent] = {}
     falls: dict[str, Falls] = {}
     returning: Returning | None = None
+    last: Started | None = None
     next_boot_seconds: float = 0.0
     forgetting: str | None = None
     swept: bool = False
