@@ -62,7 +62,13 @@ class KernelStalls:
             return
         self._trigger, self._wake = trigger, wake
         self._inner = select.epoll()
-        self._inner.register(trigger, select.EPOLLPRI)
+        try:
+            self._inner.register(trigger, select.EPOLLPRI)
+        except OSError:  # a file that only looks like the kernel's tells of nothing
+            self._inner.close()
+            self._inner = None
+            self.disarm()
+            return
         asyncio.get_running_loop().add_reader(self._inner.fileno(), self._ready)
 
     def disarm(self) -> None:
