@@ -8,6 +8,7 @@ import click
 from evictd.cli.broker import operator_address
 from evictd.cli.options import config_option, loaded
 from evictd.core.errors import HostError, InputError
+from evictd.shell import whole_file
 from evictd.shell.broker.access import OPERATOR, VIEWER, WORKLOAD
 from evictd.shell.bus.address import Address
 
@@ -77,13 +78,9 @@ def refuse_foreign(path: Path) -> None:
 
 def write(path: Path, text: str) -> None:
     """Readable by this user alone, whole or not at all."""
-    fresh = path.with_name(f"{path.name}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh.touch(mode=0o600)
-        fresh.chmod(0o600)
-        fresh.write_text(text, encoding="utf-8")
-        fresh.replace(path)
+        whole_file.replace(path, text.encode())
     except OSError as error:
         raise HostError(f"{path}: cannot be written: {error.strerror}") from error
 

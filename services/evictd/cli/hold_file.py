@@ -13,8 +13,12 @@ import msgspec
 from evictd.core.errors import HostError
 from evictd.core.holds import in_force, written
 from evictd.responder.holding import FILE_BYTES_MAX, FILE_NAME
+from evictd.shell import whole_file
 from evictd_schemas import Wish
 from evictd_schemas.topics import Role
+
+READABLE = 0o644
+"""Holds are no secret, and the responder may be another user."""
 
 
 def place(state_folder: Path) -> Path | None:
@@ -69,8 +73,6 @@ def _write(path: Path, wishes: tuple[Wish, ...]) -> None:
         if not wishes:
             path.unlink(missing_ok=True)
             return
-        beside = path.with_suffix(".new")
-        beside.write_bytes(msgspec.json.encode(wishes))
-        os.replace(beside, path)  # noqa: PTH105 - says that it replaces
+        whole_file.replace(path, msgspec.json.encode(wishes), READABLE)
     except OSError as error:
         raise HostError(f"{path} cannot be written: {error.strerror}; try it with sudo") from error

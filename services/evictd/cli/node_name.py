@@ -8,6 +8,10 @@ import click
 from evictd.cli.machine import SHARED_IDENTITY, home_node
 from evictd.cli.options import config_option, loaded
 from evictd.core.errors import HostError
+from evictd.shell import whole_file
+
+READABLE = 0o644
+"""For the users of the other containers."""
 
 
 @click.command("node-name")
@@ -27,15 +31,8 @@ def command(file: Path | None, target: Path | None) -> None:
         return
     identity = target.with_name(SHARED_IDENTITY.name)
     try:
-        _write(target, name)
+        whole_file.replace(target, f"{name}\n".encode(), READABLE)
         if not identity.exists():
-            _write(identity, uuid4().hex)
+            whole_file.replace(identity, f"{uuid4().hex}\n".encode(), READABLE)
     except OSError as error:
         raise HostError(f"{error.filename}: cannot be written: {error.strerror}") from error
-
-
-def _write(target: Path, line: str) -> None:
-    fresh = target.with_suffix(".new")
-    fresh.write_text(f"{line}\n", encoding="utf-8")
-    fresh.chmod(0o644)
-    fresh.replace(target)

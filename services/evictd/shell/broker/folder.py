@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evictd.core.errors import HostError
+from evictd.shell import whole_file
 from evictd.shell.broker.access import USERS, WORKLOAD, Asking, access_list
 from evictd.shell.broker.logins import new_password, password_file
 
@@ -69,10 +70,10 @@ class Folder:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             logins = self.logins()
             logins |= {user: new_password() for user in users if user not in logins}
-            _lay(self._logins, json.dumps(logins))
-            _lay(self.configuration, self._configuration(port))
-            _lay(self.path / "acl", access_list(askings=askings))
-            _lay(self.path / "passwd", password_file(logins))
+            whole_file.replace(self._logins, json.dumps(logins).encode())
+            whole_file.replace(self.configuration, self._configuration(port).encode())
+            whole_file.replace(self.path / "acl", access_list(askings=askings).encode())
+            whole_file.replace(self.path / "passwd", password_file(logins).encode())
             self._hand_over()
         except OSError as error:
             raise HostError(
@@ -91,7 +92,7 @@ class Folder:
 
     def keep_record(self, **values: int) -> None:
         """Replace the record."""
-        _lay(self._record, json.dumps(values))
+        whole_file.replace(self._record, json.dumps(values).encode())
 
     def _configuration(self, port: int) -> str:
         text = CONFIGURATION.format(port=port, folder=self.path)
@@ -118,15 +119,6 @@ def free_port(preferred: int | None) -> int:
                 continue
             return int(probe.getsockname()[1])
     raise HostError("no port is free on the loopback interface")
-
-
-def _lay(path: Path, text: str) -> None:
-    """Whole or not at all, for the owner alone."""
-    draft = path.with_name(f"{path.name}.new")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
-        file.write(text)
-    draft.replace(path)
 
 
 def _read(path: Path) -> dict[str, Any]:
