@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import signal
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -21,6 +20,7 @@ from evictd.shell.bus import Router
 from evictd.shell.bus.address import Address
 from evictd.shell.bus.link import Link
 from evictd.shell.clock import SystemClock
+from evictd.shell.ending import signalled
 from evictd.simulation.recording import Recorder, head_of
 from evictd_schemas.configuration import Configuration
 
@@ -126,7 +126,6 @@ def _append(stream: BinaryIO, text: bytes) -> None:
 
 
 async def _await_end(stopping: anyio.Event, seconds: float | None) -> None:
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        with anyio.move_on_after(seconds if seconds is not None else float("inf")):
-            await anext(aiter(signals))
-        stopping.set()
+    with anyio.move_on_after(seconds if seconds is not None else float("inf")):
+        await signalled()
+    stopping.set()

@@ -17,9 +17,10 @@ from evictd.core.conditions import unknown
 from evictd.core.decision import Judged, Plan
 from evictd.core.decision.candidates import Verdict
 from evictd.core.decision.explanation import Situation, explained
+from evictd.core.decision.filling import spares
 from evictd.core.moments import Now
 from evictd.core.protocol.chain import active
-from evictd.core.protocol.vocabulary import Status
+from evictd.core.protocol.vocabulary import PresenceStatus, Status
 from evictd.shell.configuration import rules_of
 from evictd_schemas import Eviction, Pressure, RankedPod, WorkerStatus, topics
 from evictd_schemas.configuration import Configuration
@@ -135,7 +136,9 @@ def standing(mirror: Mirror, configuration: Configuration, node: str, now: datet
         down=tuple(_down(mirror, node, now)),
         holds=tuple(absence.holds(mirror, node, now)),
         next=following(ranking(mirror, configuration, node, now), running),
-        workers=tuple(status.worker for status in statuses if status.status == "ready"),
+        workers=tuple(
+            status.worker for status in statuses if status.status == PresenceStatus.READY
+        ),
         served_by=() if statuses else tuple(served_from(mirror, node)),
         late=tuple(late(statuses)),
         missing=()
@@ -216,22 +219,28 @@ def ranking(
 ) -> tuple[RankedPod, ...]:
     """The order of the last decision; with the present figures where that had none."""
     decision = mirror.get(topics.DECISION, node)
+    rules = rules_of(configuration, node)
     if decision is not None and decision.ranking:
-        return decision.ranking
+        return eligible(decision.ranking, spared=spares(rules, decision.signal or ""))
     observation = mirror.get(topics.OBSERVATION, node)
     pressure = mirror.get(topics.PRESSURE, node)
     if observation is None or pressure is None:
         return ()
     given = Judged(pressure=pressure, observation=observation)
     moment = Now(boot_seconds=observation.uptime_seconds or 0.0, utc=now)
-    rules = rules_of(configuration, node)
-    return explained(Situation(rules=rules, plan=Plan(), given=given, now=moment)).ranking
+    found = explained(Situation(rules=rules, plan=Plan(), given=given, now=moment))
+    return eligible(found.ranking, spared=found.spared)
+
+
+def eligible(order: tuple[RankedPod, ...], *, spared: bool) -> tuple[RankedPod, ...]:
+    """Whose turn it may be; where a stop frees nothing, only who is seen to fill the disk."""
+    return tuple(row for row in order if row.verdict == Verdict.VICTIM or not spared)
 
 
 def late(statuses: Iterable[WorkerStatus]) -> Iterator[str]:
     """Who is not ready, what a worker complains of, and what it says to wait for."""
     for status in statuses:
-        if status.status != "ready":
+        if status.status != PresenceStatus.READY:
             yield f"{status.worker} is {status.status} {status.message}".rstrip()
             continue
         if status.message:
@@ -261,7 +270,8 @@ def served_from(mirror: Mirror, node: str) -> list[str]:
         {
             host
             for host, status in every
-            if status.status == "ready" and any(fnmatchcase(node, one) for one in status.serves)
+            if status.status == PresenceStatus.READY
+            and any(fnmatchcase(node, one) for one in status.serves)
         }
     )
 

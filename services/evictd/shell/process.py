@@ -4,7 +4,6 @@ It knows what workers need and how they end, and nothing of what they decide. [d
 """
 
 import asyncio
-import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -26,6 +25,7 @@ from evictd.shell.bus.marks import Mark
 from evictd.shell.bus.presence import Member, Presence, written_by
 from evictd.shell.causes import leaves
 from evictd.shell.clock import Clock, SystemClock
+from evictd.shell.ending import signalled
 from evictd.shell.epoch import Epoch, first_epoch
 from evictd.shell.garbage import search_less
 from evictd.shell.health import Health
@@ -212,8 +212,7 @@ class _Life:
         if stopping is not None:
             await stopping.wait()
         else:
-            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-                await anext(aiter(signals))
+            await signalled()
         self._stop.set()
 
     async def _beat(self) -> None:

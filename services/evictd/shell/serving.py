@@ -6,9 +6,10 @@ greater pair than ours.
 
 from collections.abc import Callable, Collection, Sequence
 
+from evictd.core.protocol.vocabulary import THERE
 from evictd.core.rules import Rules
 from evictd.shell.bus import Delivery, Listing
-from evictd.shell.bus.presence import LIVE, read_status
+from evictd.shell.bus.presence import read_status
 from evictd_schemas import topics
 from evictd_schemas.topics import ALL, WORKER, Role
 
@@ -63,7 +64,7 @@ class Serving:
             return
         status = read_status(delivery.payload)
         worker = place.names["worker"]
-        if status is not None and status.status in LIVE:
+        if status is not None and status.status in THERE:
             if place.node in self._live or len(self._live) < REMEMBERED_MAX:
                 self._live.setdefault(place.node, set()).add(worker)
         elif (workers := self._live.get(place.node)) is not None:

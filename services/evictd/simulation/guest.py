@@ -6,7 +6,6 @@ would tell the others to keep away from it. [contract 1, Order]
 """
 
 import asyncio
-import signal
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from evictd.core.rules import Rules
 from evictd.responder.service import DefaultResponder
 from evictd.shell.bus.address import Address
 from evictd.shell.clock import SystemClock
+from evictd.shell.ending import signalled
 from evictd.shell.process import Post, Process, run_workers
 from evictd.shell.supervise import Outside
 from evictd.simulation.collector import SimulatedCollector
@@ -66,6 +66,5 @@ async def take_part(
 
 
 async def _stop_on_signal(stopping: asyncio.Event) -> None:
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        await anext(aiter(signals))
+    await signalled()
     stopping.set()

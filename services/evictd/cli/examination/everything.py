@@ -25,7 +25,7 @@ from evictd.cli.examination import broker, clock, disks, engine, kernel, process
 from evictd.cli.examination.processes import Process
 from evictd.cli.examination.rules import Amounts
 from evictd.cli.machine import identity
-from evictd.shell.bus.presence import LIVE
+from evictd.core.protocol.vocabulary import THERE
 from evictd.shell.configuration import rules_of
 from evictd_schemas.configuration import Configuration
 
@@ -138,6 +138,6 @@ def _on_bus(machine: Machine) -> Iterator[Finding]:
         live = [
             OnBus(node=one.node, worker=one.worker, machine=one.machine)
             for one in trial.workers
-            if one.status in LIVE
+            if one.status in THERE
         ]
         yield from checkup.containers.bus_findings(machine.node, machine.identity, live)

@@ -15,6 +15,7 @@ import structlog
 from aiomqtt import Client, MqttError, Will
 
 from evictd.core.errors import EvictdError
+from evictd.core.protocol.vocabulary import PresenceStatus
 from evictd.shell.back_off import BackOff
 from evictd.shell.bus.address import Address
 from evictd.shell.bus.intake import Intake, Judged, Outranked, nobody_judges
@@ -195,8 +196,8 @@ class Link:
         if self._presence is not None:
             await subscribe(client, self._presence.member.rivals[:1], no_local=False)
             await self._look_for_a_successor()
-        await self._list(client, "init")
-        await self._say(client, "ready")
+        await self._list(client, PresenceStatus.INIT)
+        await self._say(client, PresenceStatus.READY)
         self.connected.set()
         self.problem = ""
         log.info("connected", broker=self._address.url)
@@ -206,7 +207,7 @@ class Link:
         tasks.start_soon(self._report, client)
         while True:
             await self._relist.wait()
-            await self._list(client, "ready")
+            await self._list(client, PresenceStatus.READY)
 
     async def _look_for_a_successor(self) -> None:
         """A takeover and a dead broker look the same, except in the status. [mqtt 6: 26]"""
@@ -292,7 +293,7 @@ class Link:
             with anyio.move_on_after(STATUS_SECONDS):
                 await self.intake.contested.wait()
             self.intake.contested.clear()
-            await self._say(client, "ready")
+            await self._say(client, PresenceStatus.READY)
 
     async def _say(self, client: Client, status: str) -> None:
         if self._presence is not None:
@@ -316,4 +317,4 @@ class Link:
             rivals = self._presence.member.rivals if self._presence is not None else ()
             if wanted := [*rivals, *self._filters]:
                 await client.unsubscribe(wanted, timeout=PUBLISH_SECONDS)
-            await self._say(client, "disconnected")
+            await self._say(client, PresenceStatus.DISCONNECTED)

@@ -14,6 +14,7 @@ from enum import StrEnum
 import msgspec
 
 from evictd.core.errors import EvictdError, InputError
+from evictd.core.protocol.vocabulary import THERE, PresenceStatus
 from evictd.shell.causes import UNREADABLE
 from evictd.shell.epoch import EPOCH_MAX, Epoch
 from evictd_schemas import WorkerStatus, topics
@@ -21,7 +22,6 @@ from evictd_schemas.topics import ALL, WORKER, Role
 
 ECHOES_MAX = 100
 """Own statuses remembered to know them when they come back: one returns before a few follow."""
-LIVE = frozenset({"init", "ready"})
 
 
 class Replaced(EvictdError):
@@ -101,7 +101,7 @@ class Presence:
         Raises `NodeTaken` where one lives on another machine.
         """
         for status in statuses:
-            if status.status in LIVE and self._is_elsewhere(status.machine):
+            if status.status in THERE and self._is_elsewhere(status.machine):
                 raise NodeTaken(
                     f"node {self.member.node!r} is served by {status.worker} on machine "
                     f"{status.machine}, and this is machine {self.member.machine}: give one of "
@@ -111,7 +111,7 @@ class Presence:
 
     def will(self) -> bytes:
         """What the broker says when this connection is lost."""
-        return self._encode("lost")
+        return self._encode(PresenceStatus.LOST)
 
     def say(self, status: str) -> bytes:
         """The status to publish now."""

@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 from evictd.core.admission.messages import registration_problems
 from evictd.core.exchange import Exchange, may_meet, template_problem
+from evictd.core.protocol.vocabulary import PresenceStatus
 from evictd.shell.configuration.problems import Note, named_once
 from evictd_schemas import LabelSelector, Registration
 from evictd_schemas.configuration import Configuration, ConfiguredResponder
@@ -29,7 +30,7 @@ def registration(written: ConfiguredResponder) -> Registration:
     """What it says of itself on the bus, as far as the configuration tells."""
     labels = {} if written.selector is None else written.selector.match_labels
     return Registration(
-        status="ready",
+        status=PresenceStatus.READY,
         priority=written.priority,
         selector=LabelSelector(match_labels=labels),
         namespaces=written.namespaces,
