@@ -31,7 +31,7 @@ class Cast:
 
     def take(self, entry: PodEntry) -> None:
         """Somebody new, or what has changed about somebody."""
-        name = (entry.get("namespace", "default"), entry["name"])
+        name = _name(entry)
         held = self.entries.get(name)
         if held is None:
             self._lives[name] = self._lives.get(name, 0) + 1
@@ -43,7 +43,7 @@ class Cast:
 
     def replace(self, entries: tuple[PodEntry, ...]) -> None:
         """These and nobody else."""
-        listed = {(entry.get("namespace", "default"), entry["name"]) for entry in entries}
+        listed = {_name(entry) for entry in entries}
         self.entries = {name: held for name, held in self.entries.items() if name in listed}
         for entry in entries:
             self.take(entry)
@@ -92,6 +92,10 @@ class Cast:
         """One of them."""
         pod = pod_of(self.entries[name], self._lives[name])
         return configured(pod, self._settings_for(pod.namespace, pod.name))
+
+
+def _name(entry: PodEntry) -> Name:
+    return entry.get("namespace", "default"), entry["name"]
 
 
 def pod_of(entry: PodEntry, life: int = 1) -> Pod:

@@ -11,6 +11,7 @@ import anyio
 import msgspec
 
 from evictd.core.rules import KUBELET, Candidates, Mode, Rules
+from evictd.core.signals.names import MEMORY_AVAILABLE
 from evictd.core.signals.thresholds import Amount, Threshold
 from evictd.shell.bus import Bus, Delivery, Listing, Router
 from evictd.shell.clock import Clock, SystemClock
@@ -89,11 +90,11 @@ def _rules(node: str) -> Rules:
         candidates=Candidates.ALL,
         thresholds=(
             Threshold(
-                signal="memory.available",
+                signal=MEMORY_AVAILABLE,
                 value=Amount(quantity=HARD_MIB * MIB, text=f"{HARD_MIB}Mi"),
             ),
             Threshold(
-                signal="memory.available",
+                signal=MEMORY_AVAILABLE,
                 value=Amount(quantity=SOFT_MIB * MIB, text="1Gi"),
                 grace_seconds=3,
             ),
@@ -143,7 +144,7 @@ class Teller:
         self._say(f"{seconds:5.1f}s  {self._figure():>9}  {what:<28} {sentence}")
 
     def _observed(self, observation: Observation) -> None:
-        available = observation.signals["memory.available"].available
+        available = observation.signals[MEMORY_AVAILABLE].available
         self._available_mib = int(available) // MIB
 
     def _figure(self) -> str:

@@ -15,6 +15,7 @@ import anyio
 
 from evictd.core.duty.outcomes import StartOutcome, StartResult, StopOutcome, StopResult
 from evictd.core.moments import Now
+from evictd.core.signals.names import MEMORY_AVAILABLE
 from evictd.runtimes import Change, ChangeKind, Listing, Workload
 from evictd_schemas import (
     DeclaredResponder,
@@ -124,7 +125,7 @@ class SimulatedMachine:
             boot_id=BOOT,
             uptime_seconds=now.boot_seconds,
             interval_seconds=self.interval_seconds,
-            signals={"memory.available": reading},
+            signals={MEMORY_AVAILABLE: reading},
             pods=pods,
         )
 

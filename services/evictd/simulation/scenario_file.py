@@ -30,6 +30,7 @@ from evictd.shell.configuration import (
 )
 from evictd.shell.configuration.document import Mapping, Node, Scalar, content, parse
 from evictd.shell.configuration.lines import seconds_of
+from evictd.shell.configuration.problems import in_order, nearest
 from evictd.simulation import snapshots
 from evictd.simulation.scenario import (
     NODE,
@@ -262,16 +263,10 @@ class _Scenario:
 
     def _place(self, path: KeyPath) -> Place:
         """The nearest that was written."""
-        for length in range(len(path), -1, -1):
-            if (place := self._reading.places.get(path[:length])) is not None:
-                return place
-        return Place(source=self._source)
+        return nearest(self._reading.places, path) or Place(source=self._source)
 
     def _refusal(self) -> ConfigurationError:
-        unique = {str(problem): problem for problem in self._reading.problems}
-        return ConfigurationError(
-            sorted(unique.values(), key=lambda item: (item.place.line or 0, item.place.column or 0))
-        )
+        return ConfigurationError(in_order(self._reading.problems))
 
 
 def _without(root: Node, name: str) -> Node:

@@ -15,7 +15,7 @@ from evictd.core.decision.forgetting import ORDER_NAME as FORGET
 from evictd.core.decision.reclaim import ORDER_NAME as RECLAIM
 from evictd.core.decision.restore import ORDER_NAME as RESTORE
 from evictd.core.orders import OrderKind, OrderState
-from evictd.core.protocol.vocabulary import ConditionType, Intent
+from evictd.core.protocol.vocabulary import Cause, ConditionType, Intent, Status
 from evictd.core.signals.names import Resource, resource_of
 from evictd.core.ways import Way, restartable
 from evictd.simulation.cast import Cast, name_of
@@ -97,9 +97,9 @@ class World:
         under_way = next((stop for stop in self._stops if stop.topic == topic), None)
         self._stops = [stop for stop in self._stops if stop is not under_way]
         if spec.intent == Intent.WITHDRAWN:
-            self._replies.append(lambda: self._answer(topic, "CanceledDueToNoRequesters"))
+            self._replies.append(lambda: self._answer(topic, Cause.CANCELED))
         elif spec.dry_run:
-            self._replies.append(lambda: self._answer(topic, "DryRun"))
+            self._replies.append(lambda: self._answer(topic, Cause.DRY_RUN))
         else:
             stop = self._stop(topic, pod, spec)
             if under_way is not None and under_way.due_seconds < stop.due_seconds:
@@ -112,7 +112,7 @@ class World:
             self._stops.remove(stop)
             if stop.fails:
                 self._chronicle.happened(f"{name_of(stop.pod)} does not go")
-                self._answer(stop.topic, "NoFurtherResponder")
+                self._answer(stop.topic, Cause.NO_FURTHER_RESPONDER)
             else:
                 self._end(stop)
 
@@ -124,7 +124,7 @@ class World:
         if restarts and self._cast.come_back(stop.pod):
             self._chronicle.happened(f"{name_of(stop.pod)} is started again")
             stopped = None
-        self._answer(stop.topic, "PodDeleted", kind=ConditionType.TARGET_EVICTED)
+        self._answer(stop.topic, Cause.POD_DELETED, kind=ConditionType.TARGET_EVICTED)
         self._fall(stop.pod, stopped)
 
     def _restarts(self, stop: Stop) -> bool:
@@ -229,6 +229,6 @@ class World:
             uid=str(uuid5(NAMESPACE_OID, f"{topic} {self._time.seconds} {reason}")),
             generation=1,
             creation_timestamp=self._time.now.utc,
-            conditions=(Condition(type=kind, status="True", reason=reason),),
+            conditions=(Condition(type=kind, status=Status.TRUE, reason=reason),),
         )
         self._joined.tell(Answered(topic=topic, status=sent(status)), self._time.now)

@@ -15,7 +15,7 @@ from evictd.shell.configuration.lines import (
     lines_of,
     seconds_of,
 )
-from evictd.shell.configuration.problems import KeyPath, Note, Place, Problem, meant
+from evictd.shell.configuration.problems import KeyPath, Note, Place, Problem, meant, nearest
 from evictd.shell.configuration.profiles import profile_of
 from evictd_schemas.configuration import Configuration, NodeSettings
 from evictd_schemas.sources import Sources
@@ -58,10 +58,7 @@ def check(configuration: Configuration, places: Mapping[KeyPath, Place]) -> Find
 def placed(note: Note, places: Mapping[KeyPath, Place]) -> Problem:
     """At the nearest place that was written: the value's own, else that of what holds it."""
     path, text = note
-    for length in range(len(path), -1, -1):
-        if (place := places.get(path[:length])) is not None:
-            return Problem(place=place, path=path, text=text)
-    return Problem(place=NOWHERE, path=path, text=text)
+    return Problem(place=nearest(places, path) or NOWHERE, path=path, text=text)
 
 
 def _scopes(configuration: Configuration) -> Iterator[tuple[KeyPath, NodeSettings]]:

@@ -14,7 +14,7 @@ from evictd.shell.configuration.problems import KeyPath
 from evictd.shell.configuration.profiles import profile_of
 from evictd_schemas.configuration import NodeSettings, Signals
 
-SWITCHED_OFF = frozenset({"false", "off", "no", "none", "never", "disabled"})
+NO_LINE_WORDS = frozenset({"false", "off", "no", "none", "never", "disabled"})
 """What people write who want no line for a signal. [field case B11]"""
 
 
@@ -110,7 +110,7 @@ def quantity_remedy(text: str) -> str:
     """What a quantity with a foreign suffix was meant to be."""
     if text.startswith(("max(", "min(")):
         return "; max() and min() are for profile host, of amounts such as max(5%,100Mi)"
-    if text.strip().lower() in SWITCHED_OFF:
+    if text.strip().lower() in NO_LINE_WORDS:
         return "; 0% switches the signal off"
     found = re.fullmatch(r"([0-9.]+)\s*([kKmMgGtT])(i?)[bB]?", text.strip())
     if found is None:

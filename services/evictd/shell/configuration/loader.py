@@ -15,6 +15,7 @@ from evictd.shell.configuration.problems import (
     KeyPath,
     Place,
     Problem,
+    in_order,
 )
 from evictd.shell.configuration.reading import Reading
 from evictd_schemas.configuration import Configuration
@@ -75,11 +76,11 @@ def load_tree(
     reading = Reading(lenient=normal.foreign)
     values = reading.read(root, inspect.type_info(Configuration), ())
     if values is msgspec.UNSET:
-        raise ConfigurationError(_in_order(reading.problems))
+        raise ConfigurationError(in_order(reading.problems))
     configuration = msgspec.convert(values, Configuration)
     findings = checks.check(configuration, reading.places)
-    warnings = _in_order([*strangers, *findings.warnings])
-    if errors := _in_order([*reading.problems, *findings.errors]):
+    warnings = in_order([*strangers, *findings.warnings])
+    if errors := in_order([*reading.problems, *findings.errors]):
         raise ConfigurationError(errors, warnings)
     return Loaded(configuration=configuration, places=reading.places, warnings=tuple(warnings))
 
@@ -95,16 +96,3 @@ def _based(normal: Normal) -> Node:
         key, value = (Scalar(place=place, text=text, plain=True) for text in ("profile", "kubelet"))
         entries.append((key, value))
     return Mapping(place=root.place, entries=tuple(entries))
-
-
-def _in_order(problems: list[Problem]) -> list[Problem]:
-    """In the order of the file, each once; what has no line comes last."""
-    unique = {str(problem): problem for problem in problems}
-    return sorted(
-        unique.values(),
-        key=lambda problem: (
-            problem.place.line is None,
-            problem.place.line or 0,
-            problem.place.column or 0,
-        ),
-    )

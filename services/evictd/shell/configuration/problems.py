@@ -1,6 +1,6 @@
 """Places and problems: every complaint names where it is, what is wrong and what was meant."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
@@ -66,6 +66,25 @@ def named_once(key: str, names: Sequence[str], entries_max: int) -> Iterator[Not
     for index, name in enumerate(names):
         if (known := first.setdefault(name, index)) != index:
             yield (key, index, "name"), f"{name!r} is the name of {key}[{known}]"
+
+
+def in_order(problems: Iterable[Problem]) -> list[Problem]:
+    """In the order of the file, each once; what has no line comes last."""
+    unique = {str(problem): problem for problem in problems}
+    return sorted(
+        unique.values(),
+        key=lambda problem: (
+            problem.place.line is None,
+            problem.place.line or 0,
+            problem.place.column or 0,
+        ),
+    )
+
+
+def nearest(places: Mapping[KeyPath, Place], path: KeyPath) -> Place | None:
+    """Where a value was written, else what holds it; None where nothing of it was."""
+    every = (places.get(path[:length]) for length in range(len(path), -1, -1))
+    return next((place for place in every if place is not None), None)
 
 
 def path_text(path: KeyPath) -> str:
