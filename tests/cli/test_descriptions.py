@@ -242,8 +242,8 @@ def test_requests_that_have_had_their_answer_are_known() -> None:
     assert [found.place.names["name"] for found in withdraw.over(stage.mirror)] == ["two"]
 
 
-def wish(pod_name: str, uid: str | None = None) -> request.Wish:
-    return request.Wish(
+def wanted(pod_name: str, uid: str | None = None) -> request.Wanted:
+    return request.Wanted(
         pod=pod_name, uid=uid, kind="Soft", deadline=None, grace=None, reason=None, dry_run=False
     )
 
@@ -251,24 +251,24 @@ def wish(pod_name: str, uid: str | None = None) -> request.Wish:
 def test_the_life_that_is_observed_is_asked_for() -> None:
     stage = Stage()
     stage.observe(pod("web"))
-    node, found = request.meant(stage.mirror, wish("shop/web"))
+    node, found = request.meant(stage.mirror, wanted("shop/web"))
     assert (node, found.uid) == (NODE, WEB)
 
 
 def test_of_a_node_that_is_played_by_hand_the_last_decision_tells_the_lives() -> None:
     stage = Stage()
     stage.decide({"pod": pod("web"), "verdict": "Candidate", "why": "uses most"})
-    node, found = request.meant(stage.mirror, wish("web"))
+    node, found = request.meant(stage.mirror, wanted("web"))
     assert (node, found.uid) == (NODE, WEB)
 
 
 def test_a_life_that_is_not_observed_is_asked_for_by_its_uid() -> None:
     stage = Stage()
     stage.observe(pod("web"))
-    node, found = request.meant(stage.mirror, wish("shop/web", OTHER))
+    node, found = request.meant(stage.mirror, wanted("shop/web", OTHER))
     assert (node, found.uid) == (None, OTHER)
     with pytest.raises(NotFoundError):
-        request.meant(stage.mirror, wish("web", OTHER))
+        request.meant(stage.mirror, wanted("web", OTHER))
 
 
 def test_a_collected_eviction_is_told_as_such_to_who_watches() -> None:

@@ -17,6 +17,9 @@ from evictd.core.orders import Restore, comes_back
 from evictd.core.wording import name_text
 from evictd_schemas import AbsentPod, Stopped, topics
 
+ROOM, SOMEBODY = "when there is room again", "when somebody starts it"
+"""When something comes back that nothing else keeps down, and what evictd does not bring back."""
+
 
 def absent(mirror: Mirror, node: str) -> dict[str, AbsentPod]:
     """What the evictor says of each that is down, by `namespace/name`."""
@@ -33,7 +36,7 @@ def return_text(stopped: Stopped, told: AbsentPod | None, now: datetime) -> str:
     if told is not None and told.pod.uid != stopped.uid:
         told = None
     if not comes_back(stopped.signal) or stopped.restore != Restore.AUTO:
-        return "when somebody starts it"
+        return SOMEBODY
     again = max(
         (time for time in (stopped.next_try_time, told and told.next_try_time) if time),
         default=None,
@@ -42,7 +45,7 @@ def return_text(stopped: Stopped, told: AbsentPod | None, now: datetime) -> str:
     if again is not None and again > now:
         return f"{due(again, now)} at the earliest{fallen}"
     if told is None:
-        return "when there is room again"
+        return ROOM
     return f"when it can: {told.why}{fallen}" if told.why else f"at once{fallen}"
 
 

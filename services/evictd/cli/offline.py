@@ -9,13 +9,23 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from evictd.cli import past
+from evictd.cli import absence, past
 from evictd.cli.alive import runtime_folder, signs
 from evictd.cli.eviction_texts import end_time
 from evictd.cli.figures import Figures, figures
-from evictd.cli.health import SILENT_SECONDS_MAX, boot_seconds
+from evictd.cli.health import boot_seconds, is_alive
 from evictd.cli.situation import of_observation
-from evictd.cli.standing import Down, Gone, Leaving, Standing, following, held, is_known, leaving
+from evictd.cli.standing import (
+    Down,
+    Gone,
+    Leaving,
+    Standing,
+    eligible,
+    following,
+    held,
+    is_known,
+    leaving,
+)
 from evictd.core.decision.explanation import explained
 from evictd.core.errors import HostError
 from evictd.core.orders import comes_back
@@ -53,14 +63,14 @@ def late_workers() -> Iterator[str]:
     for worker, seconds in silent_seconds().items():
         if seconds is None:
             yield f"{worker}: {runtime_folder()}/{worker}.alive cannot be read"
-        elif not 0 <= seconds <= SILENT_SECONDS_MAX:
+        elif not is_alive(seconds):
             yield f"{worker} has been silent for {seconds:.0f} s"
 
 
 def alive_workers() -> Iterator[str]:
     """Those whose loop has."""
     for worker, seconds in silent_seconds().items():
-        if seconds is not None and 0 <= seconds <= SILENT_SECONDS_MAX:
+        if seconds is not None and is_alive(seconds):
             yield worker
 
 
@@ -73,6 +83,7 @@ def told(configuration: Configuration, seen: Figures, journal: Path, now: dateti
     """The same for a look that has been had."""
     observation = seen.observation
     look = of_observation(configuration, observation)
+    order = explained(look)
     failing = (f"{source}: {reason}" for source, reason in sorted(seen.failures.items()))
     running, ended, problem = _remembered(journal)
     by_hand = _left_down(journal)
@@ -85,7 +96,7 @@ def told(configuration: Configuration, seen: Figures, journal: Path, now: dateti
         conditions=tuple(held(look.given.pressure)),
         leaving=running,
         down=tuple(_down(ended, by_hand, observation, now)),
-        next=following(explained(look).ranking, running),
+        next=following(eligible(order.ranking, spared=order.spared), running),
         workers=tuple(alive_workers()),
         late=(*late_workers(), *failing, *seen.silent),
         evicted=tuple(_gone(past.ended_since(ended, now - LATELY)))[-SHOWN:],
@@ -154,7 +165,7 @@ def _down(
             name=name,
             since=since,
             signal=signal,
-            returns="when there is room again" if by_itself else "when somebody starts it",
+            returns=absence.ROOM if by_itself else absence.SOMEBODY,
         )
 
 

@@ -47,7 +47,7 @@ REMIND_SECONDS = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class Wanted:
     """What the options say."""
 
     pod: str
@@ -114,7 +114,7 @@ def command(
         kind = RequestType.SOFT if deadline is None else RequestType.SOFT_WITH_DEADLINE
     if (kind == RequestType.SOFT_WITH_DEADLINE) != (deadline is not None):
         raise click.UsageError("--deadline goes with --type SoftWithDeadline, and only with it")
-    wish = Wish(
+    wanted = Wanted(
         pod=pod,
         uid=uid,
         kind=kind,
@@ -123,13 +123,13 @@ def command(
         reason=reason,
         dry_run=dry_run,
     )
-    sys.exit(run(ask(reader, wish, output, wait=wait)))
+    sys.exit(run(ask(reader, wanted, output, wait=wait)))
 
 
-async def ask(reader: Reader, wish: Wish, output: str, *, wait: bool) -> int:
+async def ask(reader: Reader, wanted: Wanted, output: str, *, wait: bool) -> int:
     """Publish it and tell what comes of it; the exit code."""
     async with reader.mirror(asking=True) as mirror:
-        seen, found = meant(mirror, wish)
+        seen, found = meant(mirror, wanted)
         node = seen or reader.node
         if node is None:
             node = await in_thread(lambda: home_node(reader.configuration()))
@@ -139,12 +139,12 @@ async def ask(reader: Reader, wish: Wish, output: str, *, wait: bool) -> int:
             namespace=found.namespace,
             name=request_name(found),
             pod=found.name,
-            dry_run=wish.dry_run,
+            dry_run=wanted.dry_run,
         )
         follower = Follower(mirror, asked)
         try:
             await clear_former(mirror, asked, follower)
-            mirror.publish(topics.REQUEST, wish.request(found), node, **asked.levels)
+            mirror.publish(topics.REQUEST, wanted.request(found), node, **asked.levels)
             click.echo(asked.topic)
             if wait:
                 return await follow(mirror, asked, follower, reader.timeout, output)
@@ -156,18 +156,18 @@ async def ask(reader: Reader, wish: Wish, output: str, *, wait: bool) -> int:
             await follower.close()
 
 
-def meant(mirror: Mirror, wish: Wish) -> tuple[str | None, PodReference]:
+def meant(mirror: Mirror, wanted: Wanted) -> tuple[str | None, PodReference]:
     """Node and life.
 
     One that is not observed needs its uid, and is asked for all the same, of this machine unless
     another is named: the controller tells what becomes of it. Raises `NotFoundError`.
     """
-    every = [one for one in lives(mirror) if wish.uid in (None, one[1].uid)]
-    namespace, _, name = wish.pod.partition("/")
-    known = any(wish.pod in tuple(pod_names(one)) for one in every)
-    if wish.uid is not None and name and not known:
-        return None, PodReference(namespace=namespace, name=name, uid=wish.uid)
-    node, pod = the_one("workload", wish.pod, every, pod_names)
+    every = [one for one in lives(mirror) if wanted.uid in (None, one[1].uid)]
+    namespace, _, name = wanted.pod.partition("/")
+    known = any(wanted.pod in tuple(pod_names(one)) for one in every)
+    if wanted.uid is not None and name and not known:
+        return None, PodReference(namespace=namespace, name=name, uid=wanted.uid)
+    node, pod = the_one("workload", wanted.pod, every, pod_names)
     return node, PodReference(namespace=pod.namespace, name=pod.name, uid=pod.uid)
 
 

@@ -23,6 +23,10 @@ DEADLINE_SECONDS = 5.0
 """A source that has not answered by then has failed: local files and sockets take milliseconds."""
 
 
+def nobody_waits(_name: str) -> None:
+    """For a source that is never urgent: what it says late is taken by the next look."""
+
+
 class Probe(Generic[T]):
     """What a source said last, and how it is. `answered` is called after a read that was late."""
 
@@ -31,7 +35,7 @@ class Probe(Generic[T]):
         name: str,
         read: Callable[[], Awaitable[T]],
         clock: Clock,
-        answered: Callable[[str], None],
+        answered: Callable[[str], None] = nobody_waits,
         deadline_seconds: float = DEADLINE_SECONDS,
     ) -> None:
         self.name = name

@@ -95,8 +95,7 @@ class Sight:
             "workload storage",
             lambda: self._run_blocking(self._occupied),
             clock,
-            _nothing_waits,
-            STORAGE_DEADLINE_SECONDS,
+            deadline_seconds=STORAGE_DEADLINE_SECONDS,
         )
         self._census = Census(sources.interval_seconds)
         self._accounted = True
@@ -292,10 +291,6 @@ class Sight:
 
     def _mounted_devices(self) -> dict[str, str]:
         return filesystems.mounted_devices(self._places, self._proc)
-
-
-def _nothing_waits(name: str) -> None:
-    """A count of storage is never urgent: the next look takes it."""
 
 
 def _timed(probe: Probe[Any], signals: Signals, now: Now) -> Signals:

@@ -43,7 +43,7 @@ class ToldUsage:
         self._wanted: tuple[PodReference, ...] = ()
         self._next_seconds = 0.0
         self._round: Probe[dict[str, MemoryStatistics]] = Probe(
-            "told usage", self._ask, clock, _nothing_waits, ROUND_DEADLINE_SECONDS
+            "told usage", self._ask, clock, deadline_seconds=ROUND_DEADLINE_SECONDS
         )
 
     def added(
@@ -89,7 +89,3 @@ class ToldUsage:
 
 def _memory(pod: Pod) -> MemoryStatistics | None:
     return None if pod.stats is None else pod.stats.memory
-
-
-def _nothing_waits(name: str) -> None:
-    """What is told late is taken by the next look."""
