@@ -283,6 +283,31 @@ async def test_an_engine_that_was_restarted_meanwhile_makes_every_image_young(
         await life.until(lambda: set(life.uses.ages().values()) == {0.0})
 
 
+async def test_of_a_stream_that_has_ended_nothing_is_concluded(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While nobody listens the past stays doubtful, however long it was silent before."""
+    monkeypatch.setattr(image_watch, "RECONNECT_SECONDS", 10)
+    await lived(house)
+    house.store.events = []
+    async with house.life() as life:
+        with anyio.fail_after(5):
+            await house.store.heard.wait()
+        house.store.hang_up()
+        assert not await life.watch.judged(0.5)
+        assert life.uses.unused_seconds("sha256:old") == 6 * DAY_SECONDS
+
+
+async def test_podman_is_not_asked_for_its_events_of_weeks(house: House) -> None:
+    """None of its images is ever taken."""
+    house.store.information["BuildahVersion"] = "1.28.2"
+    house.store.image("old")
+    async with house.life() as life:
+        await life.until(life.uses.ages)
+        await life.until(lambda: "info" in "".join(house.store.asked))
+    assert not [asked for asked in house.store.asked if "events" in asked]
+
+
 async def test_an_image_is_found_under_the_name_that_people_typed(house: House) -> None:
     """Without a tag, or with one that had meant another image before: the engine knows."""
     house.store.image("old")

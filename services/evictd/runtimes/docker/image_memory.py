@@ -27,8 +27,10 @@ FORMAT = 1
 """Of the content."""
 FILE_BYTES_MAX = 4 << 20
 """The most images that are remembered have one megabyte."""
-FILE_SECONDS = 0.5
-"""For a small file; a disk that hangs must not hold up an end."""
+READ_SECONDS = 10.0
+"""For a small file at the beginning, when disks are busy; without it every image is young again."""
+WRITE_SECONDS = 0.5
+"""A disk that hangs must not hold up an end."""
 BOOT_ID = "sys/kernel/random/boot_id"
 
 log = structlog.get_logger(__name__)
@@ -86,14 +88,14 @@ class ImageMemory:
 
     async def recalled(self) -> Remembered | None:
         """With what has passed since added to each age; None where there is nothing to trust."""
-        with anyio.move_on_after(FILE_SECONDS):
+        with anyio.move_on_after(READ_SECONDS):
             return await self._run_blocking(self._read)
         return None
 
     async def keep(self, remembered: Remembered) -> None:
         """Whole or not at all. A disk that takes nothing leaves what was there; told once."""
         problem = "it was not written in time"
-        with anyio.move_on_after(FILE_SECONDS):
+        with anyio.move_on_after(WRITE_SECONDS):
             problem = await self._run_blocking(lambda: self._write(remembered))
         if problem and problem != self._problem:
             log.warning("uses of images are not kept", path=str(self._path), problem=problem)

@@ -150,6 +150,7 @@ class ImageWatch:
             began_seconds = anyio.current_time()
             with suppress(PeerError):
                 await self._listen(tasks)
+            self._connections += 1  # what is still to be said of that one comes too late
             self.is_doubtful = True
             if anyio.current_time() - began_seconds < RECONNECT_SECONDS:
                 await anyio.sleep(RECONNECT_SECONDS)
@@ -157,9 +158,12 @@ class ImageWatch:
     async def _listen(self, tasks: TaskGroup) -> None:
         """From the last event that was heard on, until the stream ends.
 
-        Names of images first, so that each event finds its own.
+        Names of images first, so that each event finds its own. Where no image is ever taken
+        nothing is asked: such an engine may tell its events of weeks.
         """
-        self._connections += 1
+        if (await self._engine.information()).has_digests_for_all:
+            await anyio.sleep(SURVEY_SECONDS)
+            return
         mark = await self._folder_mark(await self.survey())
         self._same_folder = mark is not None and mark == self._mark
         self._sought, self._held = self.last_event, []

@@ -265,6 +265,11 @@ class Information(Struct, frozen=True, kw_only=True, rename="pascal"):
         )
 
     @property
+    def has_digests_for_all(self) -> bool:
+        """Whether it gives a repository digest to what was built here, too."""
+        return self.is_podman or self.has_containerd_images
+
+    @property
     def is_podman(self) -> bool:
         """Whether Podman answers for an engine."""
         return bool(self.buildah_version)

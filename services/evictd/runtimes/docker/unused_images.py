@@ -46,7 +46,7 @@ class UnusedImages:
         the past is doubtful.
         """
         del stopped
-        if await self._digests_mean_nothing():
+        if (await self._engine.information()).has_digests_for_all:
             raise PeerError(DIGESTS_FOR_ALL)
         if not await self._watch.judged(JUDGE_SECONDS):
             raise PeerError(DOUBTFUL)
@@ -69,10 +69,6 @@ class UnusedImages:
             return ()
         gone = [await self._engine.remove_image(name) for name in references_of(image)]
         return (piece,) if gone and all(gone) else ()
-
-    async def _digests_mean_nothing(self) -> bool:
-        information = await self._engine.information()
-        return information.is_podman or information.has_containerd_images
 
     def _old(self, image: ImageSummary) -> bool:
         names = names_of(image)
