@@ -88,6 +88,16 @@ def test_all_broken_rules_are_told_at_once() -> None:
     }
 
 
+@pytest.mark.parametrize("text", ["x" * 1000, "\x01" * 1000, "\N{SNOWMAN}" * 1000])
+def test_a_reason_leaves_room_for_the_rest_of_its_eviction(text: str) -> None:
+    """As it is written in a message, where some characters take six."""
+    annotations = {f"acme.io/{number}": text for number in range(600)}
+    small = request(spec={"reason": {"message": text, "annotations": {"acme.io/0": text}}})
+    large = request(spec={"reason": {"message": text, "annotations": annotations}})
+    assert found(requested_problems(RULES, LEVELS, small, None)) == set()
+    assert found(requested_problems(RULES, LEVELS, large, None)) == {("TooLong", "spec.reason")}
+
+
 def test_hard_is_for_the_pressure_requesters() -> None:
     levels = ("evictd.io/node-pressure", "shop", "move")
     hard = request(spec={"type": "Hard", "requester": "evictd.io/node-pressure"})

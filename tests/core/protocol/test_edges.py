@@ -47,15 +47,10 @@ def seconds(number: float) -> timedelta:
     return timedelta(seconds=number)
 
 
-def request(name: str, *, intent: str = "Eviction", deleted: bool = False) -> EvictionRequest:
+def request(name: str) -> EvictionRequest:
     return EvictionRequest(
-        metadata=Metadata(
-            namespace="shop",
-            name=name,
-            uid=f"uid-{name}",
-            deletion_timestamp=UTC_NOW if deleted else None,
-        ),
-        spec=EvictionRequestSpec(requester="acme.io/x", intent=intent),
+        metadata=Metadata(namespace="shop", name=name, uid=f"uid-{name}"),
+        spec=EvictionRequestSpec(requester="acme.io/x", intent="Eviction"),
     )
 
 

@@ -2,8 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
+from tests.core.protocol.stage import WEB, Stage
 
 from evictd.core.protocol.conditions import CANCELED, EXHAUSTED, Verdict, conclude
 from evictd.core.protocol.patience import pause_end
@@ -13,7 +16,8 @@ from evictd.core.protocol.policy import (
     ROUND_PAUSE_SECONDS_MAX,
     UPSTREAM,
 )
-from evictd_schemas import Eviction, EvictionStatus
+from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
+from evictd_schemas import Eviction, EvictionStatus, Pod
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -33,3 +37,17 @@ def test_the_pause_doubles_up_to_its_bound(number: int) -> None:
 def test_only_a_used_up_chain_rests_and_upstream_none() -> None:
     assert pause_end(EVICTD, ended(CANCELED, 3)) == NOW
     assert pause_end(UPSTREAM, ended(EXHAUSTED, 3)) == NOW
+
+
+@pytest.mark.parametrize("pod", [None, structs.replace(WEB, phase="Failed")], ids=["gone", "over"])
+def test_a_target_that_ends_in_the_pause_is_told_of_at_once(pod: Pod | None) -> None:
+    """Its requests need not wait for a round in which nobody has anything to do."""
+    stage = Stage(pod=structs.replace(WEB, eviction_responders=()))
+    stage.request()
+    stage.report(DEFAULT_RESPONDER, completion_time=stage.time())
+    stage.after(31)
+    assert stage.answer()[0] == "NoFurtherResponder"
+    stage.observe(pod)
+    stage.after(5)
+    assert stage.answer() == ("Succeeded", "")
+    assert stage.reasons.count("Evicted") == 1

@@ -50,9 +50,9 @@ def too_many(field: str, count: int, most: int) -> Problem:
     return Problem(field=field, reason=reason, code=Kind.TOO_MANY)
 
 
-def too_long(field: str, length: int, most: int) -> Problem:
+def too_long(field: str, length: int, most: int, unit: str = "characters") -> Problem:
     """The text is longer than it may be."""
-    reason = f"{length} characters, at most {most} are taken"
+    reason = f"{length} {unit}, at most {most} are taken"
     return Problem(field=field, reason=reason, code=Kind.TOO_LONG)
 
 

@@ -6,6 +6,8 @@ Every function gives all broken rules at once, with kind and path. [eviction-req
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
+import msgspec
+
 from evictd.core.admission import names
 from evictd.core.admission.kinds import (
     duplicate,
@@ -14,6 +16,7 @@ from evictd.core.admission.kinds import (
     invalid,
     not_supported,
     required,
+    too_long,
     too_many,
 )
 from evictd.core.problems import Problem
@@ -26,6 +29,7 @@ from evictd_schemas import (
     EvictionRequestSpec,
     Metadata,
     Number,
+    Reason,
     Target,
 )
 
@@ -36,6 +40,8 @@ PRIORITY_MIN = 1000
 PRIORITY_MAX = 100_000
 DEADLINE_SECONDS_MAX = 315_360_000
 """Ten years, as for every other time of the protocol."""
+REASON_BYTES_MAX = 1 << 19
+"""Of a reason as JSON: half a message, since its Eviction carries it beside everything else."""
 GRACE_SECONDS_MAX = 2**31 - 1
 """A grace is a 32-bit number in the engines."""
 
@@ -142,6 +148,13 @@ def _wish(new: EvictionRequestSpec, old: EvictionRequestSpec | None) -> Iterator
             yield required("spec.deadlineSeconds")
     elif not 0 < new.deadline_seconds <= DEADLINE_SECONDS_MAX:
         yield invalid("spec.deadlineSeconds", f"it is not within 0 and {DEADLINE_SECONDS_MAX}")
+    yield from _reason(new.reason)
     grace = new.grace_period_seconds
     if grace is not None and not 0 <= grace <= GRACE_SECONDS_MAX:
         yield invalid("spec.gracePeriodSeconds", f"it is not within 0 and {GRACE_SECONDS_MAX}")
+
+
+def _reason(reason: Reason | None) -> Iterator[Problem]:
+    length = 0 if reason is None else len(msgspec.json.encode(reason))
+    if length > REASON_BYTES_MAX:
+        yield too_long("spec.reason", length, REASON_BYTES_MAX, "bytes")

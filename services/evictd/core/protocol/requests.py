@@ -84,7 +84,8 @@ def _due(rules: ControllerRules, case: Case, held: Held, last: Eviction | None, 
 
     A real one ends a running rehearsal by being due.
 
-    A wish that took no part in the last round is new and does not wait for the pause.
+    A wish that took no part in the last round is new and does not wait for the pause. Nor does a
+    target that has ended in it: the next round only says so.
 
     """
     is_dry = dry(rules, held.request)
@@ -98,7 +99,7 @@ def _due(rules: ControllerRules, case: Case, held: Held, last: Eviction | None, 
         return False
     if is_dry and real_due(rules, case):
         return False
-    if last is None or now.utc >= pause_end(rules.policy, last):
+    if last is None or case.over or now.utc >= pause_end(rules.policy, last):
         return True
     return not all(_took_part(item, last) for item in wanting)
 
