@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import os
 import tarfile
 from collections.abc import Iterator
@@ -221,6 +222,9 @@ def test_what_is_switched_on_goes_before_anybody_is_stopped(machine: Machine) ->
         assert machine.running() == ["chatty", "web"]
         assert "dead" not in machine.engine.docker("ps", "--all", "--format={{.Names}}").split()
         assert machine.available_mib() > LINE_MIB + 40
+        node.end()
+    kept = json.loads((machine.folder / "state" / "image-uses").read_text())
+    assert kept["content"]["remembered"]["unused_seconds"], "an end writes down what was used when"
 
 
 def test_an_image_goes_by_its_name_and_not_while_a_container_refers_to_it(machine: Machine) -> None:
