@@ -3,6 +3,7 @@
 import socket
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import anyio
 import msgspec
@@ -12,7 +13,7 @@ from tests.contract.systemd_double import SystemdDouble
 
 from evictd.core.duty import StartResult, StopResult
 from evictd.runtimes import Keeper
-from evictd.runtimes.docker import DockerRuntime, Engine, ownership, reaching, runtime
+from evictd.runtimes.docker import DockerRuntime, Engine, ownership, reaching, runtime, units
 from evictd.runtimes.docker.inspection import Inspected
 from evictd.runtimes.docker.naming import Name
 from evictd.runtimes.docker.units import Unit, Units
@@ -154,6 +155,53 @@ async def test_what_a_unit_runs_is_stopped_and_started_through_systemd(
     await docker.close()
 
 
+async def test_after_the_grace_the_engine_kills_the_container_and_its_unit_cleans_up(
+    double: EngineDouble, machine: SystemdDouble, tmp_path: Path
+) -> None:
+    """A unit that is killed as a whole leaves a container that Podman says runs."""
+    container = await of_unit(double, machine)
+    await machine.unit("web.service", DEAF="yes")
+    docker = docker_on(double, tmp_path, systemd=machine.manager)
+    (web,) = (await docker.list()).workloads
+
+    async def clean_up() -> None:
+        while True:
+            if not double.inspections[container]["State"]["Running"]:
+                break
+            await anyio.sleep(0.02)
+        await machine.unit("web.service", ActiveState="inactive", SubState="dead")
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(clean_up)
+            outcome = await docker.stop(web.reference, 1)
+    await docker.close()
+    assert outcome.result is StopResult.GONE
+    told = [asked for asked in double.asked if asked.startswith("POST")]
+    assert told == [f"POST containers/{container}/stop?t=0"]
+    calls = await anyio.Path(machine.root / "calls").read_text()
+    assert "kill" not in calls
+
+
+async def test_what_the_engine_cannot_kill_goes_with_all_of_its_unit(
+    double: EngineDouble,
+    machine: SystemdDouble,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A little later."""
+    monkeypatch.setattr(units, "CLEANING_SECONDS", 1)
+    await of_unit(double, machine)
+    await machine.unit("web.service", DEAF="yes")
+    double.refused.add("POST containers")
+    docker = docker_on(double, tmp_path, systemd=machine.manager)
+    (web,) = (await docker.list()).workloads
+    monkeypatch.setattr(runtime, "CONFIRM_SECONDS", 0.2)
+    await docker.stop(web.reference, 0)
+    await docker.close()
+    assert await machine.state("web.service") == "failed"
+
+
 async def test_what_systemd_has_stopped_and_still_runs_is_a_failure(
     double: EngineDouble,
     machine: SystemdDouble,
@@ -202,8 +250,10 @@ async def test_a_unit_that_another_needs_is_stopped_after_that_one_only(
     assert (web.pod.managed_by, web.pod.protected) == (manager, True)
     outcome = await docker.stop(web.reference, 0)
     assert (outcome.result, outcome.why) == (StopResult.REFUSED, f"it is managed by {manager}")
-    units = Units(machine.manager, tmp_path, in_thread)
-    raced = await units.stop(Unit(name="web.service", known=True), 0)
+    managed = Units(machine.manager, tmp_path, in_thread)
+    kill = AsyncMock()
+    raced = await managed.stop(Unit(name="web.service", known=True), 0, kill)
+    kill.assert_not_awaited()
     assert (raced.result, raced.why) == (StopResult.REFUSED, "app.service would stop with it")
     assert await machine.state("app.service") == await machine.state("web.service") == "active"
     await machine.unit("app.service", ActiveState="inactive", SubState="dead")

@@ -1,7 +1,9 @@
 """The `Runtime` of an engine's containers."""
 
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -138,7 +140,8 @@ class DockerRuntime:
             if (refusal := await self._kept(pod, container, unit)) is not None:
                 return StopOutcome(result=StopResult.REFUSED, why=refusal)
             if unit is not None:
-                outcome = await self._units.stop(unit, grace_seconds)
+                kill = partial(self._kill, container.id)
+                outcome = await self._units.stop(unit, grace_seconds, kill)
                 return await self._confirmed(pod, container.id) if outcome.ended else outcome
             own_seconds = pods.grace_seconds(container, await self._known.product())
             seconds = own_seconds if grace_seconds is None else grace_seconds
@@ -187,6 +190,10 @@ class DockerRuntime:
     async def close(self) -> None:
         """Give back the engine's connections. [Runtime.close]"""
         await self._engine.close()
+
+    async def _kill(self, container_id: str) -> None:
+        with suppress(PeerError):  # what is left then its unit kills
+            await self._engine.stop(container_id, 0, 0)
 
     async def _target(self, pod: PodReference) -> Inspected | None:
         """As it was listed before, though its name may have changed since; else by the name."""

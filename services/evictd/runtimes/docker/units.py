@@ -6,10 +6,12 @@ too, and nobody would bring them back.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeAlias
 
+import anyio
 from msgspec import Struct
 
 from evictd.core.duty.outcomes import StartOutcome, StartResult, StopOutcome, StopResult
@@ -17,12 +19,18 @@ from evictd.core.errors import EvictdError
 from evictd.runtimes import hierarchies
 from evictd.runtimes.docker.inspection import Inspected
 from evictd.runtimes.systemd import Manager, never
+from evictd.runtimes.systemd.ending import HEARD_SECONDS
 from evictd.runtimes.systemd.whole import Whole
 from evictd.shell.blocking import RunBlocking
 
 LABEL = "PODMAN_SYSTEMD_UNIT"
 """Podman's own word for the unit that made the container."""
 SUFFIX = ".service"
+CLEANING_SECONDS = 15
+"""Beyond the grace: what a unit runs after the end of its container, on a slow board."""
+Kill: TypeAlias = Callable[[], Awaitable[None]]
+"""Ends the container at once, whatever becomes of that."""
+
 NONE_THERE = StopOutcome(result=StopResult.FAILED, why="systemd does not manage this machine")
 
 
@@ -68,11 +76,19 @@ class Units:
         known = await self._known(alone)
         return {number: known.get(name, Unit(name=name)) for number, name in names.items()}
 
-    async def stop(self, unit: Unit, grace_seconds: int | None) -> StopOutcome:
-        """Through systemd. That it does not run there is a failure: its container does."""
+    async def stop(self, unit: Unit, grace_seconds: int | None, kill: Kill) -> StopOutcome:
+        """Through systemd. That it does not run there is a failure: its container does.
+
+        After the grace `kill` ends the container alone, and only what does not end then either is
+        killed by the unit: with all of it would go whoever cleans up behind the container, and
+        Podman would say of it ever after that it runs.
+        """
         if self._manager is None:
             return NONE_THERE
-        outcome = await self._manager.stop(unit.name, grace_seconds, _objection)
+        if grace_seconds is None:
+            outcome = await self._manager.stop(unit.name, None, _objection)
+        else:
+            outcome = await _hastened(self._manager, unit.name, grace_seconds, kill)
         if outcome.result is StopResult.NOT_FOUND:
             why = f"{unit.manager} is not up, and its container is"
             return StopOutcome(result=StopResult.FAILED, why=why)
@@ -142,6 +158,28 @@ class Units:
 
 def _needed_by(whole: Whole) -> tuple[str, ...]:
     return tuple(unit.id for unit in whole.along if unit.runs)
+
+
+async def _hastened(manager: Manager, name: str, grace_seconds: int, kill: Kill) -> StopOutcome:
+    """Nothing is killed that systemd was not told to stop."""
+    told = anyio.Event()
+
+    async def judge(whole: Whole) -> StopOutcome | None:
+        objection = await _objection(whole)
+        if objection is None:
+            told.set()
+        return objection
+
+    async def kill_when_due() -> None:
+        await told.wait()
+        await anyio.sleep(max(grace_seconds, HEARD_SECONDS))
+        await kill()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(kill_when_due)
+        outcome = await manager.stop(name, grace_seconds + CLEANING_SECONDS, judge)
+        tasks.cancel_scope.cancel()
+    return outcome
 
 
 async def _objection(whole: Whole) -> StopOutcome | None:
