@@ -1,5 +1,9 @@
 """The command line: one module a verb, loaded when it is asked for. [layout 3]
 
+What verbs share: `options` and `reading` (where to look), `naming` (whom a name means), `kinds`,
+`tables` and those that end in `_tables` or `_texts` (how it is told), `standing`, `situation` and
+`past` (what there is to tell).
+
 Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 failed, 2 usage, 3 configuration,
 4 not found, 5 bus unreachable, 6 timed out, 9 replaced by a newer worker, 130 interrupted.
 """
