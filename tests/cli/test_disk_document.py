@@ -102,6 +102,14 @@ def slow() -> str:
     return grown(("1024024Ki", writer("web", "0")), ("1000Mi", writer("web", "24Ki")))
 
 
+def ended() -> str:
+    stage = host()
+    reason(stage, "4Gi", writer("web", "0"), writer("db", "9Gi"))
+    stage.pods = [writer("web", "3Gi"), writer("db", "9Gi")]
+    stage.observe(signals={"nodefs.available": "3Gi"}, after=30)
+    return reason(stage, "1Gi", writer("db", "9Gi"))
+
+
 def stopped_already() -> str:
     stage = host()
     reason(stage, "4Gi", writer("web", "0"))
@@ -115,7 +123,7 @@ def no_candidate() -> str:
     return reason(host(candidates=Candidates.LABELLED), "1Gi", writer("web", "0"))
 
 
-STORIES = (unseen, outside, protected, slow, stopped_already, no_candidate)
+STORIES = (unseen, outside, protected, ended, slow, stopped_already, no_candidate)
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)

@@ -66,21 +66,20 @@ def rates_text(losses: Sequence[Loss], uid: str) -> str:
 def held_text(pod: Pod) -> str:
     """What is in its writable layer and in its logs, as it was counted last.
 
-    `all` is a kubelet's figure for the whole pod, which has its volumes in it too.
+    `all` is the figure for the whole pod, volumes too, where these are not told apart.
     """
-    whole = None if pod.stats is None else pod.stats.ephemeral_storage
     containers = () if pod.stats is None else pod.stats.containers
     layers = [one.rootfs.used_bytes for one in containers if one.rootfs is not None]
     logs = [one.logs.used_bytes for one in containers if one.logs is not None]
-    return listed(
+    whole = None if pod.stats is None else pod.stats.ephemeral_storage
+    told = listed(
         f"{what} {rounded_text(NODEFS_AVAILABLE, sum(known))}"
-        for what, sizes in (
-            ("all", [] if whole is None else [whole.used_bytes]),
-            ("layer", layers),
-            ("logs", logs),
-        )
+        for what, sizes in (("layer", layers), ("logs", logs))
         if (known := [size for size in sizes if size is not None])
     )
+    if told != NOTHING or whole is None or whole.used_bytes is None:
+        return told
+    return f"all {rounded_text(NODEFS_AVAILABLE, whole.used_bytes)}"
 
 
 def document(explanation: Explanation) -> dict[str, Any]:
@@ -106,9 +105,9 @@ def _lost(signal: str, loss: Loss | None) -> str:
     if loss is None:
         return "who writes is not known: what workloads hold was not counted twice yet"
     if loss.lost <= 0:
-        return f"nothing was lost in {loss.seconds:g} s"
+        return f"nothing was lost in {loss.seconds:.0f} s"
     whole, unknown = (measured_text(signal, part) for part in (loss.lost, loss.unattributed))
-    return f"{whole} were lost in {loss.seconds:g} s, {unknown} of that in no known layer or log"
+    return f"{whole} were lost in {loss.seconds:.0f} s, {unknown} of that in no known layer or log"
 
 
 def _given_back(explanation: Explanation, now: datetime) -> Iterator[str]:

@@ -222,3 +222,37 @@ def test_who_fills_it_is_named_although_nobody_is_stopped(
     assert turn.victims == []
     assert turn.decision is not None
     assert turn.decision.reason.endswith(f", and {why}")
+
+
+def test_what_one_wrote_that_has_ended_is_its_own_still() -> None:
+    """Its disk was full, or it was a job: nobody else wrote that, and nobody is stopped for it."""
+    stage = Stage(rules_of(*LINES, reclaim_steps=()))
+    look(stage, "9Gi", writer("job", "0"), writer("web", "0"))
+    look(stage, "4Gi", writer("job", "5Gi"), writer("web", "0"))
+    turn = look(stage, "1Gi", writer("web", "0"), after=10)
+    loss = losses(turn)["nodefs.available"]
+    assert [growth.pod.name for growth in loss.growing] == ["job"]
+    assert (loss.lost, loss.unattributed) == (amount("8Gi"), amount("3Gi"))
+    assert turn.victims == []
+    assert turn.decision is not None
+    assert turn.decision.reason.endswith(
+        ", and shop/job wrote 5Gi in 30 s (170.7Mi/s) and so filled it, but runs no more"
+    )
+
+
+def test_who_ended_longer_ago_is_forgotten() -> None:
+    stage = Stage(rules_of(*LINES, reclaim_steps=()))
+    look(stage, "9Gi", writer("job", "0"), writer("web", "0"))
+    look(stage, "4Gi", writer("job", "5Gi"), writer("web", "0"))
+    assert losses(look(stage, "4Gi", writer("web", "0"), after=119))["nodefs.available"].growing
+    assert not losses(look(stage, "4Gi", writer("web", "0"), after=1))["nodefs.available"].growing
+
+
+def test_where_the_only_one_has_ended_it_is_told_by_what_it_wrote() -> None:
+    stage = Stage(rules_of(*LINES, reclaim_steps=()))
+    look(stage, "9Gi", writer("job", "0"))
+    look(stage, "4Gi", writer("job", "5Gi"))
+    turn = look(stage, "1Gi", after=10)
+    assert turn.decision is not None
+    assert turn.decision.reason.endswith(", and there is no pod to evict")
+    assert losses(turn)["nodefs.available"].growing[0].pod.name == "job"

@@ -189,13 +189,15 @@ def _why_no_writer(lost: Loss, signal: str, ranking: Sequence[RankedPod]) -> str
     """Of the one that grows fastest; where it explains nothing, of what is not explained."""
     whole, unknown = (measured_text(signal, part) for part in (lost.lost, lost.unattributed))
     fastest = next((one for one in lost.growing if growth.most_of_it(one)), None)
-    row = next((row for row in ranking if fastest and row.pod.uid == fastest.pod.uid), None)
-    if fastest is None or row is None:
+    if fastest is None:
         return (
-            f"nobody's growth explains the {whole} lost in {lost.seconds:g} s,"
+            f"nobody's growth explains the {whole} lost in {lost.seconds:.0f} s,"
             f" of which {unknown} are in no known layer or log"
         )
-    wrote = f"{name_text(row.pod)} {wrote_text(signal, fastest)}"
+    wrote = f"{name_text(fastest.pod)} {wrote_text(signal, fastest)}"
+    row = next((row for row in ranking if row.pod.uid == fastest.pod.uid), None)
+    if row is None:
+        return f"{wrote} and so filled it, but runs no more"
     if not growth.matters(fastest):
         return f"{wrote}: {_slow(signal, fastest)}"
     return f"{wrote} and so fills it, but is not stopped ({row.verdict})"

@@ -40,6 +40,8 @@ from evictd_schemas import (
 WINDOW_SECONDS = 60.0
 """Growth is measured over at least that, and up to twice as long, as soon as so much is known:
 what was written in a burst and is over does not count for longer."""
+ENDED_SECONDS = 2 * WINDOW_SECONDS
+"""Who has ended wrote part of what is lost between two counts for so long after its last one."""
 EXPLAINED_SHARE = 0.5
 """Of the loss; who grew by less is not why the disk is filling up."""
 URGENT_SECONDS = 86_400.0
@@ -86,9 +88,13 @@ class Track(Struct, frozen=True, kw_only=True):
 
 
 class Writing(Struct, frozen=True, kw_only=True):
-    """Every pod of which something on disk is counted, by uid."""
+    """Every pod of which something on disk is counted, by uid.
+
+    `ended`: those that are listed no more, while what they wrote is part of what was lost lately.
+    """
 
     tracks: dict[str, Track] = {}
+    ended: dict[str, Track] = {}
     freed: Freed = Freed()
 
 
@@ -119,7 +125,13 @@ def noted(
                 freed=before.freed,
             )
             tracks[pod.uid] = _followed(before.tracks.get(pod.uid), reference(pod), count)
-    return structs.replace(before, tracks=tracks)
+    gone = {**before.ended, **before.tracks}
+    ended = {
+        uid: track
+        for uid, track in gone.items()
+        if uid not in tracks and elapsed_seconds(track.last.moment, moment) < ENDED_SECONDS
+    }
+    return structs.replace(before, tracks=tracks, ended=ended)
 
 
 def reclaimed(writing: Writing, outcomes: Iterable[StepOutcome]) -> Writing:
@@ -194,13 +206,14 @@ def _followed(track: Track | None, pod: PodReference, count: Count) -> Track:
 
 def _losses(writing: Writing, signal: str) -> Iterator[Loss]:
     """What went of a signal and who wrote it, if anybody was counted twice."""
-    known = [
-        growth for track in writing.tracks.values() if (growth := _grown(track, signal)) is not None
-    ]
-    if not known:
+    present, ended = (
+        [growth for track in tracks.values() if (growth := _grown(track, signal)) is not None]
+        for tracks in (writing.tracks, writing.ended)
+    )
+    if not present and not ended:
         return
-    longest = max(known, key=lambda growth: growth.seconds)
-    growing = [growth for growth in known if growth.grown > 0]
+    longest = max(present or ended, key=lambda growth: growth.seconds)
+    growing = [growth for growth in (*present, *ended) if growth.grown > 0]
     yield Loss(
         signal=signal,
         lost=longest.lost,
