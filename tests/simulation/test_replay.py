@@ -16,9 +16,9 @@ from evictd.shell.configuration import load_text, rules_of
 from evictd.simulation.collector import SimulatedCollector
 from evictd.simulation.machine import SimulatedMachine, SimulatedWorkload, growing, steady
 from evictd.simulation.node import BUILDERS, SimulatedNode
-from evictd.simulation.recording import Recorder, Recording, head_of, line_of, recording_of
+from evictd.simulation.recording import Line, Recorder, Recording, head_of, line_of, recording_of
 from evictd.simulation.replay import replay
-from evictd_schemas import Decision, topics
+from evictd_schemas import Decision, Loss, topics
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.topics import Role
 
@@ -153,6 +153,24 @@ async def test_a_decision_that_was_tampered_with_is_found() -> None:
     assert [(found.line, found.what) for found in report.differences] == [
         (index + 2, ('mode: live "observe", replayed "act"',))
     ]
+
+
+def with_losses(line: Line) -> Line:
+    """A decision as one who had counted before would have published it."""
+    if line.topic != topics.DECISION.at(NODE) or not line.content:
+        return line
+    loss = Loss(signal="nodefs.available", lost=7, seconds=60, unattributed=7)
+    decision = msgspec.json.decode(line.content, type=Decision)
+    told = msgspec.json.encode(msgspec.structs.replace(decision, losses=(loss,)))
+    return msgspec.structs.replace(line, payload=msgspec.Raw(told))
+
+
+@pytest.mark.looptime
+async def test_growth_that_was_measured_before_the_recording_began_is_no_difference() -> None:
+    recording = await recorded(configuration(), seconds=30)
+    lines = tuple(map(with_losses, recording.lines))
+    assert lines != recording.lines
+    assert replay(msgspec.structs.replace(recording, lines=lines)).differences == ()
 
 
 def test_no_login_is_recorded() -> None:

@@ -32,6 +32,9 @@ from evictd_schemas.topics import Place
 
 VIEWS_MAX = 100
 """Observations of a node that are kept at hand; a worker that is further behind is broken."""
+UNCOMPARED = frozenset({"epoch", "rev", "losses"})
+"""Growth is measured between two counts, of which the first may be from before the recording; what
+is decided by it is compared."""
 DELAY_SECONDS_MAX = 60.0
 """A message whose own time is further from its receipt was stamped by another clock."""
 
@@ -282,14 +285,14 @@ def _decisions(effects: tuple[BusEffect, ...]) -> Iterator[Decision]:
 
 
 def _same(found: list[Decision], live: Decision) -> bool:
-    return bool(found) and unstamped(found[0]) == unstamped(live)
+    return bool(found) and not any(_differing(live, found[0]))
 
 
 def _differing(live: Struct, again: Struct) -> Iterator[str]:
     """Field by field, as on the wire."""
     for name, wire in zip(live.__struct_fields__, live.__struct_encode_fields__, strict=True):
         one, other = getattr(live, name), getattr(again, name)
-        if name not in ("epoch", "rev") and one != other:
+        if name not in UNCOMPARED and one != other:
             yield f"{wire}: live {_text(one)}, replayed {_text(other)}"
 
 

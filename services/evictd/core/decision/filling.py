@@ -157,20 +157,19 @@ def judged_text(signal: str, grown: Growth) -> str:
     return f"that explains the {lost} lost meanwhile"
 
 
-def figures(scene: Scene, plan: Plan, signal: str, ranking: Sequence[RankedPod]) -> Figures:
+def figures(scene: Scene, plan: Plan, signal: str) -> Figures:
     """What is known of a full disk: who grows, and how much is in no known layer or log."""
     lost = loss(scene.layout, plan, signal) if spares(scene.rules, signal) else None
     reading = scene.newest.observation.signals.get(signal)
     found: Figures = {}
     if lost is not None:
-        names = {row.pod.uid: name_text(row.pod) for row in ranking}
         found = {
             "lost": lost.lost,
             "lostSeconds": lost.seconds,
             "lostUnattributed": lost.unattributed,
             "growing": [
                 {
-                    "pod": names.get(one.pod.uid, one.pod.uid),
+                    "pod": name_text(one.pod),
                     "grown": one.grown,
                     "seconds": one.seconds,
                     "perSecond": round(one.per_second, 1),

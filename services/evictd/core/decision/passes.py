@@ -247,7 +247,7 @@ def _nothing_left(
         acting,
         ranking,
         why=why,
-        known=filling.figures(scene, plan, acting.signal, ranking),
+        known=filling.figures(scene, plan, acting.signal),
         now=scene.now,
     )
     return plan, (event, *effects)
