@@ -135,7 +135,7 @@ def compare_transition(given: Given) -> dict[str, Any]:
 
 
 def any_intent(given: Given) -> dict[str, Any]:
-    return {"value": requesters.any_wants(_requests(given))}
+    return {"value": any(requesters.wants(request) for request in _requests(given))}
 
 
 def owner_reference(given: Given) -> dict[str, Any]:
