@@ -40,6 +40,12 @@ def target_text(namespace: str, message: Eviction | EvictionRequest) -> str:
     return f"{namespace}/{pod.name}" if pod is not None else NOTHING
 
 
+def name_told(eviction: Eviction) -> str:
+    """Its workload's name; its own, where it is about none."""
+    pod = eviction.spec.target.pod
+    return eviction.metadata.name if pod is None else pod.name
+
+
 def state_text(conditions: Iterable[Condition], *, dry_run: bool = False) -> str:
     """Where it stands, in a word or two."""
     known = tuple(conditions)

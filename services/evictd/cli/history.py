@@ -9,7 +9,7 @@ from evictd.cli import past
 from evictd.cli.eviction_texts import end_time
 from evictd.cli.options import config_option, known_configuration
 from evictd.cli.reading import talk
-from evictd.cli.tables import NOTHING, Item, age, listed, output_option, written
+from evictd.cli.tables import NOTHING, Item, age, listed, output_option, second, written
 from evictd_schemas import Eviction
 
 HEAD = ("ENDED", "NODE", "WORKLOAD", "OUTCOME", "ASKED BY", "RESPONDER", "TOOK", "WHY")
@@ -65,7 +65,7 @@ def item(eviction: Eviction) -> Item:
     return Item(
         name=f"{metadata.namespace}/{metadata.name}",
         cells=(
-            NOTHING if over is None else f"{over:%Y-%m-%dT%H:%M:%SZ}",
+            NOTHING if over is None else second(over),
             status.node or NOTHING,
             past.target(eviction),
             past.outcome(eviction),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from evictd.cli import absence, past
 from evictd.cli.alive import runtime_folder, signs
-from evictd.cli.eviction_texts import end_time
+from evictd.cli.eviction_texts import end_time, name_told
 from evictd.cli.figures import Figures, figures
 from evictd.cli.health import boot_seconds, is_alive
 from evictd.cli.situation import of_observation
@@ -135,7 +135,7 @@ def _gone(ended: Iterable[Eviction]) -> Iterator[Gone]:
     for item in ended:
         yield Gone(
             namespace=item.metadata.namespace,
-            name=_name(item),
+            name=name_told(item),
             node=item.status.node or "",
             time=end_time(item.status),
             why=past.why(item),
@@ -153,7 +153,7 @@ def _down(
         return
     running = {(pod.namespace, pod.name) for pod in seen.pods}
     here = [item for item in past.ended_since(ended, now - DOWN) if item.status.node == seen.node]
-    last = {(item.metadata.namespace, _name(item)): item for item in here}
+    last = {(item.metadata.namespace, name_told(item)): item for item in here}
     for (namespace, name), item in last.items():
         since = end_time(item.status)
         if (namespace, name) in running or since is None:
@@ -167,8 +167,3 @@ def _down(
             signal=signal,
             returns=absence.ROOM if by_itself else absence.SOMEBODY,
         )
-
-
-def _name(item: Eviction) -> str:
-    pod = item.spec.target.pod
-    return item.metadata.name if pod is None else pod.name

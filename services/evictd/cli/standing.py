@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from msgspec import Struct
 
 from evictd.cli import absence
-from evictd.cli.eviction_texts import deadline_of, end_time
+from evictd.cli.eviction_texts import deadline_of, end_time, name_told
 from evictd.cli.node_tables import held_conditions, node_names
 from evictd.client import Mirror
 from evictd.core.conditions import unknown
@@ -171,10 +171,9 @@ def leaving(eviction: Eviction, namespace: str) -> Leaving | None:
     if end_time(status) is not None:
         return None
     current = active(status.target_responders)
-    pod = eviction.spec.target.pod
     return Leaving(
         namespace=namespace,
-        name=eviction.metadata.name if pod is None else pod.name,
+        name=name_told(eviction),
         node=status.node or "",
         responder=None if current is None else current.name,
         dry_run=bool(status.dry_run),

@@ -126,6 +126,11 @@ def age(seconds: float) -> str:
     return f"{first}{UNITS[larger]}" + (f"{second}{UNITS[smaller]}" if second else "")
 
 
+def second(time: datetime) -> str:
+    """A moment as the messages have it, to the second."""
+    return f"{time:%Y-%m-%dT%H:%M:%SZ}"
+
+
 def ago(time: datetime | None, now: datetime) -> str:
     """How long ago, `-` for never."""
     return NOTHING if time is None else age((now - time).total_seconds())

@@ -12,7 +12,16 @@ from evictd.cli.eviction_texts import document
 from evictd.cli.kinds import Kind
 from evictd.cli.reading import Reader, reader_options, run, talk, utc_now
 from evictd.cli.responder_tables import RESPONDERS
-from evictd.cli.tables import NOTHING, Item, Output, output_option, plain, row_text, yaml_text
+from evictd.cli.tables import (
+    NOTHING,
+    Item,
+    Output,
+    output_option,
+    plain,
+    row_text,
+    second,
+    yaml_text,
+)
 from evictd.client import Change, Found, Mirror
 from evictd_schemas import Event, topics
 from evictd_schemas.topics import Topic
@@ -150,7 +159,7 @@ def event_item(found: Found[Event] | None) -> Item:
     return Item(
         name=place.names["reason"],
         cells=(
-            f"{event.time:%Y-%m-%dT%H:%M:%SZ}",
+            second(event.time),
             place.node,
             place.names["worker"],
             place.names["reason"],

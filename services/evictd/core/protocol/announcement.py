@@ -24,7 +24,7 @@ from evictd.core.protocol.conditions import (
 from evictd.core.protocol.inputs import ControllerRules
 from evictd.core.protocol.naming import eviction_topic, report_topic
 from evictd.core.protocol.vocabulary import Cause, ConditionType, Intent, State
-from evictd_schemas import Eviction, ResponderStatus, topics
+from evictd_schemas import Eviction, EvictionRequest, ResponderStatus, topics
 
 FAILURES = {
     Cause.CANCELED: "EvictionCanceled",
@@ -134,15 +134,14 @@ def _wants(held: Held) -> bool:
 
 def _requested(rules: ControllerRules, held: Held, now: Now) -> Emit:
     spec, metadata = held.request.spec, held.request.metadata
-    pod_name = spec.target.pod.name if spec.target.pod is not None else ""
     return _event(
         rules,
         "EvictionRequested",
-        f"{spec.requester} wants {metadata.namespace}/{pod_name} to leave",
+        f"{spec.requester} wants {_subject(held.request)} to leave",
         now,
         about=metadata.uid,
         transition=str(held.status.generation),
-        subject=f"{metadata.namespace}/{pod_name}",
+        subject=_subject(held.request),
         figures={
             "requester": spec.requester,
             "request": metadata.name,
@@ -161,7 +160,6 @@ def _refusal(rules: ControllerRules, before: Held | None, held: Held, now: Now) 
     if before is not None and cause_of(before.status.conditions) == Cause.INVALID:
         return
     metadata, spec = held.request.metadata, held.request.spec
-    pod_name = spec.target.pod.name if spec.target.pod is not None else ""
     yield _event(
         rules,
         "EvictionFailed",
@@ -169,7 +167,7 @@ def _refusal(rules: ControllerRules, before: Held | None, held: Held, now: Now) 
         now,
         about=metadata.uid,
         transition=str(metadata.generation),
-        subject=f"{metadata.namespace}/{pod_name}",
+        subject=_subject(held.request),
         figures={"requester": spec.requester, "cause": str(Cause.INVALID)},
     )
 
@@ -263,9 +261,10 @@ def last_started(eviction: Eviction) -> str | None:
     return started[-1].name if started else None
 
 
-def _subject(eviction: Eviction) -> str:
-    pod = eviction.spec.target.pod
-    return f"{eviction.metadata.namespace}/{pod.name if pod is not None else ''}"
+def _subject(message: Eviction | EvictionRequest) -> str:
+    """The workload that it is about."""
+    pod = message.spec.target.pod
+    return f"{message.metadata.namespace}/{pod.name if pod is not None else ''}"
 
 
 def _of_eviction(
