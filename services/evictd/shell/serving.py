@@ -9,8 +9,9 @@ from collections.abc import Callable, Collection, Sequence
 from evictd.core.protocol.vocabulary import THERE
 from evictd.core.rules import Rules
 from evictd.shell.bus import Delivery, Listing
+from evictd.shell.bus.marks import Mark
 from evictd.shell.bus.presence import read_status
-from evictd_schemas import topics
+from evictd_schemas import WorkerStatus, topics
 from evictd_schemas.topics import ALL, WORKER, Role
 
 NODES_MAX = 100
@@ -51,7 +52,8 @@ class Serving:
     def __init__(self, home: str, rules: Callable[[str], Rules | None]) -> None:
         self._home = home
         self._rules = rules
-        self._live: dict[str, set[str]] = {}
+        self._live: dict[str, dict[str, Mark]] = {}
+        """Of each foreign node its workers, with the place of their last status in time."""
         self._left: set[str] = set()
 
     @property
@@ -62,15 +64,11 @@ class Serving:
         place = topics.place(delivery.topic)
         if place is None or place.node == self._home:
             return
-        status = read_status(delivery.payload)
         worker = place.names["worker"]
-        if status is not None and status.status in THERE:
-            if place.node in self._live or len(self._live) < REMEMBERED_MAX:
-                self._live.setdefault(place.node, set()).add(worker)
-        elif (workers := self._live.get(place.node)) is not None:
-            workers.discard(worker)
-            if not workers:
-                del self._live[place.node]
+        if not delivery.payload:
+            self._forget(place.node, worker)
+        elif (status := read_status(delivery.payload)) is not None:
+            self._take(place.node, worker, status)
 
     def listed(self, listing: Listing) -> None:
         """A list says nothing that its messages did not."""
@@ -83,7 +81,24 @@ class Serving:
         """The rules of a node for a worker of this role; None where it is not served."""
         return lambda node: self._rules(node) if self._serves(role, node) else None
 
+    def _take(self, node: str, worker: str, status: WorkerStatus) -> None:
+        """A last will that comes late, or anything else of an earlier life, says nothing."""
+        mark = Mark(epoch=status.epoch, rev=status.connection)
+        if mark < self._live.get(node, {}).get(worker, mark):
+            return
+        if status.status not in THERE:
+            self._forget(node, worker)
+        elif node in self._live or len(self._live) < REMEMBERED_MAX:
+            self._live.setdefault(node, {})[worker] = mark
+
+    def _forget(self, node: str, worker: str) -> None:
+        workers = self._live.get(node, {})
+        workers.pop(worker, None)
+        if not workers:
+            self._live.pop(node, None)
+
     def _serves(self, role: Role, node: str) -> bool:
         if node == self._home:
             return True
-        return node not in self._left and self._live.get(node, set()).isdisjoint((role.value, ALL))
+        live = self._live.get(node, {})
+        return node not in self._left and live.keys().isdisjoint((role.value, ALL))
