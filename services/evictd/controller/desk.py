@@ -151,11 +151,11 @@ class Desk:
             return (Standing.IGNORED if key is None else Standing.TAKEN), entry
         return standing(self._case(entry.key), given, now), entry
 
-    def registration(self, opened: Opened) -> Iterator[Entry]:
+    def registration(self, opened: Opened, now: Now) -> Iterator[Entry]:
         """Chains hear of their own responders; a last will counts only for its own connection."""
         node, responder = opened.place.node, opened.place.participant
         registration: Registration | None = opened.message
-        if not self.registry.take(node, responder, registration):
+        if not self.registry.take(node, responder, registration, now.boot_seconds):
             return
         given = Registered(responder=responder, registration=registration)
         for key in self.directory.keys_of(node):

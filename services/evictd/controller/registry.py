@@ -5,29 +5,42 @@ from evictd_schemas import Registration
 
 
 class Registry:
-    """The newest registration of each responder."""
+    """The newest registration of each responder, and since when it is lost."""
 
     def __init__(self) -> None:
         self._held: dict[str, dict[str, Registration]] = {}
+        self._lost: dict[str, dict[str, float]] = {}
 
     def of(self, node: str) -> dict[str, Registration]:
         """Every registration on a node, by the responder's name."""
         return self._held.get(node, {})
 
-    def take(self, node: str, responder: str, registration: Registration | None) -> bool:
+    def lost(self, node: str) -> dict[str, float]:
+        """When each that is lost was first told to be, as boot time."""
+        return self._lost.get(node, {})
+
+    def take(
+        self, node: str, responder: str, registration: Registration | None, boot_seconds: float
+    ) -> bool:
         """Hold it, None for one that is gone; False where it says nothing about who is there."""
         held = self._held.setdefault(node, {})
+        lost = self._lost.setdefault(node, {})
+        if registration is None or registration.status != PresenceStatus.LOST:
+            lost.pop(responder, None)
         if registration is None:
             held.pop(responder, None)
         elif _outdated(registration, held.get(responder)):
             return False
         else:
             held[responder] = registration
+            if registration.status == PresenceStatus.LOST:
+                lost.setdefault(responder, boot_seconds)
         return True
 
     def forget(self, node: str) -> None:
         """Nothing is held of the node any more."""
         self._held.pop(node, None)
+        self._lost.pop(node, None)
 
 
 def _outdated(registration: Registration, held: Registration | None) -> bool:

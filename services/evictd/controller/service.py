@@ -115,7 +115,8 @@ class Controller:
         elif place.kind is topics.REPORT:
             self._report(delivery, opened)
         elif place.kind is topics.REGISTRATION:
-            self._queue.add(self._desk.registration(opened))
+            now = self._outside.clock.now()
+            self._queue.add(self._desk.registration(opened, now))
         elif place.kind is topics.OBSERVATION:
             self._nodes[place.node] = self._outside.clock.now().boot_seconds
             self._queue.add(self._desk.observation(opened))
@@ -253,6 +254,7 @@ class Controller:
             mode=rules.mode,
             hard_requesters=rules.hard_requesters,
             registrations=self._desk.registry.of(node),
+            lost_boot_seconds=self._desk.registry.lost(node),
             boot_id=self._boot_id,
             era=self._boot_id or f"epoch {self._outside.epoch.epoch}",
             silence_from_boot_seconds=self._silence_from,

@@ -1,7 +1,7 @@
 """Responders that are lost, come back, or are not who they were when the chain was made."""
 
 import pytest
-from tests.core.protocol.stage import DRAIN, Stage
+from tests.core.protocol.stage import COPY, DRAIN, Stage
 
 from evictd.core.effects import Tick
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
@@ -111,3 +111,49 @@ def test_nobody_is_silent_before_the_list_is_complete(*, dry_run: bool) -> None:
     stage.become(silence_from_boot_seconds=stage.boot_seconds + 10)
     stage.after(10)
     assert stage.states()[0] == "Interrupted"
+
+
+def test_who_has_long_been_lost_is_passed_over_in_the_first_write() -> None:
+    """It never had a turn, so that nobody waits for it and no start of it is told."""
+    stage = Stage()
+    lost = {name: Registration(status="lost") for name in (DRAIN, COPY)}
+    long_ago = dict.fromkeys(lost, stage.boot_seconds - 10)
+    stage.become(registrations=lost, lost_boot_seconds=long_ago)
+    stage.request()
+    assert stage.states() == ("Interrupted", "Interrupted", "Active")
+    for name in lost:
+        assert stage.entry(name).start_time is None
+        assert stage.entry(name).interrupted_reason == "ResponderLost"
+    reasons = ["EvictionRequested", *["ResponderInterrupted"] * 2, "ResponderActive"]
+    assert stage.reasons == reasons
+
+
+def test_who_was_lost_a_moment_ago_has_the_rest_of_its_time() -> None:
+    stage = Stage()
+    stage.become(
+        registrations={DRAIN: Registration(status="lost")},
+        lost_boot_seconds={DRAIN: stage.boot_seconds - 4},
+    )
+    stage.request()
+    stage.after(5)
+    assert stage.states() == STAYS
+    stage.after(1)
+    assert stage.states() == LOST
+
+
+@pytest.mark.parametrize("returns", [False, True])
+def test_who_is_lost_while_it_waits_is_passed_over_unless_it_returns(*, returns: bool) -> None:
+    stage = Stage()
+    stage.become(registrations={COPY: Registration(status="ready")})
+    stage.request()
+    stage.register(COPY, "lost")
+    stage.after(20)
+    if returns:
+        stage.register(COPY, "ready")
+    stage.report(completion_time=stage.time())
+    if returns:
+        assert stage.states() == ("Completed", "Active", "Inactive")
+    else:
+        assert stage.states() == ("Completed", "Interrupted", "Active")
+        assert stage.entry(COPY).start_time is None
+        assert stage.entry(COPY).interrupted_reason == "ResponderLost"

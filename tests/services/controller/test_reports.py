@@ -295,3 +295,19 @@ async def test_only_the_default_responder_knows_that_the_target_is_gone(bench: B
     await bench.report(DRAIN, targetGone=True, completionTime=bench.time())
     assert bench.states() == {DRAIN: "Completed", DEFAULT: "Active"}
     assert bench.answer() == ("False", "AwaitingEviction")
+
+
+async def test_who_has_long_been_lost_has_no_turn_and_who_is_there_again_has(bench: Bench) -> None:
+    await bench.begin()
+    await bench.observe(drained())
+    await bench.register(DRAIN, status="ready", epoch=1, connection=1)
+    await bench.register(DRAIN, status="lost", epoch=1, connection=1)
+    await bench.after(11)
+    await bench.register(DRAIN, status="lost", epoch=1, connection=1)
+    await bench.request()
+    assert bench.states() == {DRAIN: "Interrupted", DEFAULT: "Active"}
+    assert bench.reasons().count("ResponderActive") == 1
+    await bench.register(DRAIN, status="ready", epoch=1, connection=2)
+    await bench.withdraw()
+    await bench.request(name="again")
+    assert bench.states("pod-2-web") == {DRAIN: "Active", DEFAULT: "Inactive"}

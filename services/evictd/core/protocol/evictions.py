@@ -28,6 +28,7 @@ from evictd.core.protocol.links import with_chain
 from evictd.core.protocol.patience import (
     FINISH_SECONDS,
     basis,
+    is_lost,
     limit_of,
     stale_time,
     terms_of,
@@ -36,7 +37,13 @@ from evictd.core.protocol.progression import Step, Target, forced, progress, tur
 from evictd.core.protocol.relevance import relevant
 from evictd.core.protocol.reports import last_sign, merged
 from evictd.core.protocol.requesters import merge
-from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, FINAL_STATES, Cause, State
+from evictd.core.protocol.vocabulary import (
+    DEFAULT_RESPONDER,
+    FINAL_STATES,
+    Cause,
+    Interruption,
+    State,
+)
 from evictd.core.protocol.wishes import Wish, told, wish_of
 from evictd_schemas import Eviction, EvictionStatus, ResponderStatus, TargetResponder
 
@@ -163,6 +170,7 @@ def _progressed(
         basis=basis(case, eviction),
         limit_of=partial(limit_of, rules, case, eviction, now),
         takes_part=lambda item: not status.dry_run or item.name in case.run.dry_able,
+        is_lost=partial(is_lost, rules, case, now),
         hands_over=not view.kept,
     )
 
@@ -175,8 +183,9 @@ def _written(
     fresh = {item.name: _entry(case, eviction, item, now) for item in states}
     for item in states:
         if _newly(item, status, State.INTERRUPTED):
-            cut = structs.replace(fresh[item.name], interrupted_reason=outcome.step.interruption)
-            fresh[item.name] = cut
+            passed_over = item.name in outcome.step.passed_over
+            cause = Interruption.RESPONDER_LOST if passed_over else outcome.step.interruption
+            fresh[item.name] = structs.replace(fresh[item.name], interrupted_reason=cause)
     case = _remembered(case, eviction, outcome, now)
     status = structs.replace(status, target_responders=states, responders=tuple(fresh.values()))
     eviction = structs.replace(eviction, status=status)

@@ -22,6 +22,7 @@ class ControllerRules(Struct, frozen=True, kw_only=True):
     """Everything that a decision about one target depends on besides its own Case.
 
     `next_number`: of the next Eviction of this pod name in its namespace, over all targets.
+    `lost_boot_seconds`: when those registrations that tell of a loss first did.
     `silence_from_boot_seconds`: nobody is interrupted for silence earlier; None while the list of
     retained messages is not complete. `boot_id`: the boot that `Now.boot_seconds` counts from.
     `era`: between two steps of one era boot time counts on, so that a jump of the wall clock shows.
@@ -33,6 +34,7 @@ class ControllerRules(Struct, frozen=True, kw_only=True):
     hard_requesters: tuple[str, ...] = ()
     next_number: int = 1
     registrations: dict[str, Registration] = {}
+    lost_boot_seconds: dict[str, float] = {}
     boot_id: str | None = None
     era: str = ""
     silence_from_boot_seconds: float | None = 0.0

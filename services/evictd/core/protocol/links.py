@@ -4,10 +4,11 @@
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from msgspec import structs
 
-from evictd.core.moments import Now
+from evictd.core.moments import Now, after
 from evictd.core.protocol import chain, facts, labels
 from evictd.core.protocol.case import Case, Run, stamp, taking_part, with_eviction
 from evictd.core.protocol.inputs import ControllerRules
@@ -74,7 +75,7 @@ def _run(
             for name, item in registered.items()
         },
         lost_times={
-            name: stamp(now)
+            name: _lost_time(rules, name, now)
             for name, item in registered.items()
             if item.status == PresenceStatus.LOST
         },
@@ -83,6 +84,12 @@ def _run(
             *(name for name, item in registered.items() if item.supports_dry_run),
         ),
     )
+
+
+def _lost_time(rules: ControllerRules, name: str, now: Now) -> datetime:
+    """When it was told; now, where that is not known."""
+    since = rules.lost_boot_seconds.get(name, now.boot_seconds)
+    return after(stamp(now), since - now.boot_seconds)
 
 
 def silence_terms(declared: DeclaredResponder | None, registered: Registration | None) -> Terms:

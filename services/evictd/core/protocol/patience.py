@@ -67,13 +67,27 @@ def limit_of(
     rehearses = is_dry and entry.name == DEFAULT_RESPONDER
     if limit.time is not None and not rehearses:
         limit = structs.replace(limit, time=max(limit.time, heard_from))
-    lost = case.run.lost_times.get(entry.name)
-    if lost is None or limit.time is None or entry.name == DEFAULT_RESPONDER:
+    lost = lost_time(rules, case, entry.name, now)
+    if lost is None or limit.time is None or lost >= limit.time:
         return limit
-    lost_limit = max(lost + timedelta(seconds=LOST_SECONDS), heard_from)
-    if lost_limit >= limit.time:
-        return limit
-    return Limit(time=lost_limit, cause=Interruption.RESPONDER_LOST)
+    return Limit(time=lost, cause=Interruption.RESPONDER_LOST)
+
+
+def lost_time(rules: ControllerRules, case: Case, name: str, now: Now) -> datetime | None:
+    """When a responder that was lost counts as dead; None where it is not lost.
+
+    [contract 3, Registration]
+    """
+    told = case.run.lost_times.get(name)
+    if told is None or name == DEFAULT_RESPONDER:
+        return None
+    return max(told + timedelta(seconds=LOST_SECONDS), _silence_from(rules, now))
+
+
+def is_lost(rules: ControllerRules, case: Case, now: Now, name: str) -> bool:
+    """Whether a responder that waits for its turn could not take it."""
+    time = lost_time(rules, case, name, now)
+    return time is not None and now.utc >= time
 
 
 def basis(case: Case, eviction: Eviction) -> datetime | None:

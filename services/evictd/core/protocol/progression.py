@@ -6,6 +6,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import takewhile
 from typing import TypeAlias
 
 from msgspec import Struct, structs
@@ -83,13 +84,15 @@ LimitOf: TypeAlias = Callable[[ResponderStatus], Limit]
 class Step(Struct, frozen=True, kw_only=True):
     """The chain after a step. `done`: nothing further can run. `look_time`: when to look again.
 
-    `interruption`: why the Active one was interrupted, where it was for its silence.
+    `interruption`: why the Active one was interrupted, where it was for its silence. `passed_over`:
+    who was interrupted without having had a turn.
     """
 
     chain: Chain
     done: bool = False
     look_time: datetime | None = None
     interruption: Interruption | None = None
+    passed_over: frozenset[str] = frozenset()
 
 
 def silence_limit(entry: ResponderStatus, terms: Terms = UPSTREAM_TERMS) -> Limit:
@@ -132,20 +135,22 @@ def progress(
     basis: datetime | None = None,
     limit_of: LimitOf = silence_limit,
     takes_part: Callable[[TargetResponder], bool] = lambda _: True,
+    is_lost: Callable[[str], bool] = lambda _: False,
     hands_over: bool = True,
 ) -> Step:
     """One step of a sorted chain: a freshly activated responder is judged only in the next one.
 
     `basis`: when the target ended. `takes_part`: who may be activated at all, besides the one that
-    is. `hands_over`: whether a finished responder is followed by the next.
+    is. `is_lost`: who could not act and so is passed over, in the same step. `hands_over`: whether
+    a finished responder is followed by the next.
     """
     turns = [item for item in chain if item.state == State.ACTIVE or takes_part(item)]
     if not turns or turns[-1].state in FINAL_STATES:
         return Step(chain=chain, done=True)
     current = active(chain)
     if current is None:
-        first = _first_inactive(turns) if target is Target.WANTED else None
-        return _activate(chain, first, now, limit_of)
+        waiting = turns if target is Target.WANTED else ()
+        return _handed_over(chain, waiting, is_lost, now, limit_of)
     entry = entry_of(entries, current.name) or ResponderStatus(name=current.name)
     sign, limit = _sign(entry, target, now, basis, limit_of)
     state = NEXT[target, sign]
@@ -153,10 +158,10 @@ def progress(
         return Step(chain=chain, look_time=limit.time or _fresh(entry.name, now, limit_of))
     left = _with_state(chain, current.name, state)
     interruption = limit.cause if target is Target.WANTED and sign is Sign.SILENT else None
-    successor = None
-    if target is Target.WANTED and hands_over:
-        successor = _first_inactive(turns[turns.index(current) + 1 :])
-    return structs.replace(_activate(left, successor, now, limit_of), interruption=interruption)
+    followed = target is Target.WANTED and hands_over
+    waiting = turns[turns.index(current) + 1 :] if followed else ()
+    step = _handed_over(left, waiting, is_lost, now, limit_of)
+    return structs.replace(step, interruption=interruption)
 
 
 def forced(chain: Chain, entries: Sequence[ResponderStatus]) -> Step | None:
@@ -197,22 +202,29 @@ def _sign(
     return (Sign.SILENT if silent else Sign.WORKING), limit
 
 
-def _activate(
-    chain: Chain, chosen: TargetResponder | None, now: datetime, limit_of: LimitOf
+def _handed_over(
+    chain: Chain,
+    waiting: Sequence[TargetResponder],
+    is_lost: Callable[[str], bool],
+    now: datetime,
+    limit_of: LimitOf,
 ) -> Step:
+    """The first that waits and can act is Active; who is lost before it is Interrupted."""
+    inactive = [item.name for item in waiting if item.state == State.INACTIVE]
+    passed_over = tuple(takewhile(is_lost, inactive))
+    for name in passed_over:
+        chain = _with_state(chain, name, State.INTERRUPTED)
+    step = Step(chain=chain, passed_over=frozenset(passed_over))
+    chosen = next(iter(inactive[len(passed_over) :]), None)
     if chosen is None:
-        return Step(chain=chain)
-    started = _with_state(chain, chosen.name, State.ACTIVE)
-    return Step(chain=started, look_time=_fresh(chosen.name, now, limit_of))
+        return step
+    started = _with_state(chain, chosen, State.ACTIVE)
+    return structs.replace(step, chain=started, look_time=_fresh(chosen, now, limit_of))
 
 
 def _fresh(name: str, now: datetime, limit_of: LimitOf) -> datetime | None:
     """When one that begins now would have been silent for too long."""
     return limit_of(ResponderStatus(name=name, start_time=now)).time
-
-
-def _first_inactive(chain: Sequence[TargetResponder]) -> TargetResponder | None:
-    return next((item for item in chain if item.state == State.INACTIVE), None)
 
 
 def _with_state(chain: Chain, name: str, state: State) -> Chain:
