@@ -16,7 +16,7 @@ from evictd.core.holds import until_text
 from evictd.core.moments import Now
 from evictd.core.pods import critical, reference
 from evictd.core.rules import Candidates, Rules
-from evictd.core.signals.amounts import rounded_text
+from evictd.core.signals.amounts import measured_text
 from evictd.core.signals.names import Resource, resource_of
 from evictd_schemas import Pod, RankedPod
 
@@ -162,13 +162,13 @@ def _figures(rules: Rules, signal: str, place: Place) -> str:
     if place.usage is None:
         last = rules.profile.priority_first
         return f"has no statistics, which goes {'last' if last else 'first'}"
-    used = rounded_text(signal, place.usage)
+    used = measured_text(signal, place.usage)
     if place.request is None:
         return f"has {used} processes"
     if not place.request:
         return f"uses {used} and asked for none"
-    asked = rounded_text(signal, place.request)
+    asked = measured_text(signal, place.request)
     if place.exceeds:
-        over = rounded_text(signal, place.usage - place.request)
+        over = measured_text(signal, place.usage - place.request)
         return f"uses {over} more than the {asked} it asked for"
     return f"uses {used} of the {asked} it asked for"
