@@ -74,11 +74,6 @@ def after(time: datetime, seconds: float) -> datetime:
         return LAST if seconds > 0 else FIRST
 
 
-def utc_of(boot_seconds: float, now: Now) -> datetime:
-    """An instant of the worker's own clock as it is written down."""
-    return after(now.utc, boot_seconds - now.boot_seconds)
-
-
 def boot_seconds_of(time: datetime, now: Now) -> float:
     """An instant that was written down, on the worker's own clock; it may lie before the boot."""
     return now.boot_seconds + (time - now.utc).total_seconds()

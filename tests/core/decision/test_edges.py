@@ -20,7 +20,7 @@ from tests.core.decision.test_reclaiming import limited
 from evictd.core.decision import Seen, Wished, usage
 from evictd.core.decision.grace import pressure_grace_seconds
 from evictd.core.decision.loops import counted
-from evictd.core.decision.past import LATELY_SECONDS, Past
+from evictd.core.decision.past import LATELY_SECONDS, End, Past
 from evictd.core.effects import Emit
 from evictd.core.moments import Now
 from evictd_schemas import (
@@ -83,13 +83,14 @@ def test_at_half_the_line_the_time_given_is_kept_and_below_it_is_not(
 def test_an_eviction_is_remembered_for_less_than_the_time_of_a_loop() -> None:
     def past(name: str, *times: float) -> dict[str, Past]:
         pod = PodReference(namespace="shop", name=name, uid=uid_of(f"{name} before"))
-        return {f"shop/{name}": Past(pod=pod, times=times)}
+        ends = tuple(End(boot_seconds=time, time=START) for time in times)
+        return {f"shop/{name}": Past(pod=pod, ends=ends)}
 
     history = past("web", 0.0, 1.0) | past("old", 0.0) | past("db", 1.0)
-    kept, _ = counted(rules_of(HARD), history, WEB, at(LATELY_SECONDS))
-    assert {name: found.times for name, found in kept.items()} == {
-        "shop/db": (1.0,),
-        "shop/web": (1.0, LATELY_SECONDS),
+    kept, _ = counted(rules_of(HARD), history, WEB, START, at(LATELY_SECONDS))
+    assert {name: [end.boot_seconds for end in found.ends] for name, found in kept.items()} == {
+        "shop/db": [1.0],
+        "shop/web": [1.0, LATELY_SECONDS],
     }
 
 

@@ -7,7 +7,7 @@ from tests.core.decision.stage import Stage, Turn, rules_of, uid_of
 
 from evictd.core.back_off import BACK_OFF_SECONDS
 from evictd.core.decision import Wished
-from evictd.core.decision.failures import FAILED_SECONDS, Failure
+from evictd.core.decision.failures import FAILED_SECONDS, not_gone
 from evictd.core.decision.upkeep import HARD_WAIT_SECONDS
 from evictd.core.pods import reference
 from evictd_schemas import Wish
@@ -146,8 +146,8 @@ def test_a_disk_takes_nobody_who_has_failed() -> None:
     """A stop frees no space there: to try it again and again would be for nothing."""
     line = "nodefs.available<1Gi"
     stage = Stage(rules_of(line))
-    failed = Failure(pod=reference(stage.pod("web", uses="2Gi")), until_boot_seconds=900)
-    stage.plan = structs.replace(stage.plan, failed={"shop/web": failed})
+    failed = not_gone(reference(stage.pod("web", uses="2Gi")), stage.now)
+    stage.plan = structs.replace(stage.plan, failed=failed)
     turn = stage.observe("8Gi", signals={"nodefs.available": "512Mi"})
     assert turn.verdicts() == {"web": "Failed"}
 

@@ -12,8 +12,8 @@ from tests.core.decision.household import HARD, Household, household
 from tests.core.decision.stage import START, Stage, Turn, rules_of, sent, uid_of
 
 from evictd.core.decision import Plan, Recalled, failures, past
-from evictd.core.decision.failures import FAILED_SECONDS, Failure
-from evictd.core.decision.past import LATELY_SECONDS, TIMES_TOLD_MAX, Past
+from evictd.core.decision.failures import FAILED_SECONDS
+from evictd.core.decision.past import LATELY_SECONDS, TIMES_TOLD_MAX, End, Past
 from evictd.core.moments import Now
 from evictd.core.ways import ACTION
 from evictd_schemas import PodReference
@@ -124,7 +124,7 @@ def test_an_end_that_is_answered_to_both_lives_of_the_evictor_counts_once() -> N
     stage.standing |= standing
     stage.restart()
     stage.answer("web", uid="one")
-    assert len(stage.plan.history["shop/web"].times) == 1
+    assert len(stage.plan.history["shop/web"].ends) == 1
 
 
 def test_who_is_down_for_good_is_a_failure_when_something_else_starts_it() -> None:
@@ -158,32 +158,38 @@ BOOTED = Now(boot_seconds=7.0, utc=START)
 """Of a machine that has just booted."""
 
 
-def written(*ages: float) -> past.History:
-    """Evictions so many seconds before `START`, through the wire, as a machine that booted has
-    them."""
-    before = Now(boot_seconds=90_000.0, utc=START)
-    history = {"shop/web": Past(pod=WEB, times=tuple(90_000.0 - age for age in ages))}
-    return past.recalled({}, [sent(one) for one in past.written(history, before)], BOOTED)
+def went(*ages: float, pod: PodReference = WEB, now: Now = BOOTED) -> past.History:
+    """Evictions so many seconds ago."""
+    ends = tuple(
+        End(boot_seconds=now.boot_seconds - age, time=now.utc - timedelta(seconds=age))
+        for age in ages
+    )
+    return {"shop/web": Past(pod=pod, ends=ends)}
+
+
+def ages(history: past.History, now: Now = BOOTED) -> list[float]:
+    """The same of what is remembered."""
+    return [now.boot_seconds - end.boot_seconds for end in past.lately(history, "shop/web", now)]
 
 
 @given(st.lists(st.integers(1, 7200), unique=True, max_size=2 * TIMES_TOLD_MAX))
 @example(list(range(1, 2 * TIMES_TOLD_MAX)))
-def test_of_the_last_hour_the_newest_twenty_are_kept_over_a_reboot(ages: list[int]) -> None:
+def test_of_the_last_hour_the_newest_twenty_are_kept_over_a_reboot(told: list[int]) -> None:
     """By their age: the boot's own clock begins anew."""
-    found = written(*sorted(ages, reverse=True)) if ages else {}
-    kept = [age for age in sorted(ages)[:TIMES_TOLD_MAX] if age < LATELY_SECONDS]
-    assert [BOOTED.boot_seconds - time for time in past.lately(found, "shop/web", BOOTED)] == kept[
-        ::-1
-    ]
+    before = Now(boot_seconds=90_000.0, utc=START)
+    history = went(*sorted(told, reverse=True), now=before) if told else {}
+    found = past.recalled({}, [sent(one) for one in past.written(history, before)], BOOTED)
+    kept = [age for age in sorted(told)[:TIMES_TOLD_MAX] if age < LATELY_SECONDS]
+    assert ages(found) == kept[::-1]
 
 
 def test_what_was_counted_since_the_start_comes_after_what_was_counted_before() -> None:
     """The same life once; another one is one more."""
-    told = past.written({"shop/web": Past(pod=WEB, times=(1.0, 2.0))}, BOOTED)
+    told = past.written(went(6, 5), BOOTED)
     again = PodReference(namespace="shop", name="web", uid=uid_of("web again"))
-    for pod, times in ((WEB, (1.0, 2.0)), (again, (1.0, 2.0, 6.0))):
-        since = {"shop/web": Past(pod=pod, times=(6.0,))}
-        assert past.recalled(since, told, BOOTED)["shop/web"] == Past(pod=pod, times=times)
+    assert ages(past.recalled(went(1), told, BOOTED)) == [6, 5]
+    found = past.recalled(went(1, pod=again), told, BOOTED)
+    assert (ages(found), found["shop/web"].pod) == ([6, 5, 1], again)
 
 
 @given(st.floats(-90_000, 90_000))
@@ -192,14 +198,26 @@ def test_a_clock_that_jumped_while_nobody_decided_makes_no_pause_longer(jump: fl
     future."""
     before = Now(boot_seconds=1_000.0, utc=START)
     after = Now(boot_seconds=1_005.0, utc=START + timedelta(seconds=jump))
-    failure = Failure(
-        pod=WEB, until_boot_seconds=1_600.0, open_boot_seconds=1_060.0, every_life=True
-    )
-    told = [sent(one) for one in failures.written({"shop/web": failure}, before)]
-    (found,) = failures.recalled(told, after).values()
+    failed = failures.not_gone(WEB, before, rest_seconds=60)
+    (found,) = failures.recalled(map(sent, failures.written(failed, before)), after).values()
     assert found.until_boot_seconds <= after.boot_seconds + FAILED_SECONDS
     assert found.open_boot_seconds <= after.boot_seconds + 3_600
-    assert found.every_life
-    history = past.written({"shop/web": Past(pod=WEB, times=(900.0,))}, before)
-    times = past.lately(past.recalled({}, history, after), "shop/web", after)
-    assert all(time <= after.boot_seconds for time in times)
+    told = past.written(went(100, now=before), before)
+    assert all(age >= 0 for age in ages(past.recalled({}, told, after), after))
+
+
+def test_what_a_decision_tells_again_after_a_restart_is_what_it_told_before() -> None:
+    """To the instant, so that a replay decides the same."""
+    stage = alone()
+    goes(stage)
+    healed(stage, 1)
+    stage.observe("8Gi", after=0.123)
+    before = stage.plan.decision
+    stage.restart()
+    stage.observe("8Gi", after=0.456)
+    now = stage.plan.decision
+    assert before is not None
+    assert now is not None
+    assert before.evictions
+    assert before.passed_over
+    assert (now.evictions, now.passed_over) == (before.evictions, before.passed_over)

@@ -31,7 +31,8 @@ def answered(rules: Rules, plan: Plan, given: Answered, now: Now) -> Step:
         return plan.with_request(structs.replace(own, finished=True)), ()
     spent = newest({**plan.spent, own.topic: status.uid})
     plan = structs.replace(plan.without_request(own.topic), spent=spent)
-    plan, told = _ended(rules, plan, own, end, now)
+    ended = now if status.final_time is None else structs.replace(now, utc=status.final_time)
+    plan, told = _ended(rules, plan, own, end, ended)
     over = () if companions.leads(plan, own) else (Retract(topic=own.topic),)
     return plan, (*over, *told)
 
@@ -55,7 +56,7 @@ def seen(plan: Plan, given: Seen) -> Plan:
 def _ended(rules: Rules, plan: Plan, own: OwnRequest, end: Fate, now: Now) -> Step:
     if end is Fate.EVICTED:
         gone = Instant(moment=plan.observed, boot_seconds=now.boot_seconds)
-        history, told = loops.counted(rules, plan.history, own.pod, now)
+        history, told = loops.counted(rules, plan.history, own.pod, now.utc, now)
         plan = structs.replace(plan, history=history, gone=plan.gone if own.gone else gone)
         plan = companions.await_turn(plan, own)
         if own.gone:  # noted when it was seen

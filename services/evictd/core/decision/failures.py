@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from evictd.core.back_off import BACK_OFF_SECONDS_MAX
 from evictd.core.decision.returns import Returns
-from evictd.core.moments import Now, boot_seconds_of, utc_of
+from evictd.core.moments import Now, after, boot_seconds_of
 from evictd.core.pods import active
 from evictd.core.ways import Way
 from evictd.core.wording import name_text
@@ -33,12 +33,15 @@ class Failure(Struct, frozen=True, kw_only=True):
 
     `pod`: the one life that it is about; with `every_life` the one that came back in another, and
     all of that name are meant. `soft`: what failed was a soft eviction. From `open_boot_seconds` on
-    a hard shortage that finds nobody else takes it all the same.
+    a hard shortage that finds nobody else takes it all the same. `until` and `last_resort_time`:
+    the same two moments as a Decision tells them.
     """
 
     pod: PodReference
     until_boot_seconds: float
-    why: str = DID_NOT_GO
+    until: datetime
+    last_resort_time: datetime
+    why: str
     every_life: bool = False
     soft: bool = False
     open_boot_seconds: float = 0.0
@@ -89,13 +92,17 @@ def not_gone(
     pod: PodReference, now: Now, *, soft: bool = False, rest_seconds: float = 0.0
 ) -> dict[str, Failure]:
     """This very life did not go. `rest_seconds`: for so long it is not asked even as the last."""
-    failure = Failure(
-        pod=pod,
-        until_boot_seconds=now.boot_seconds + FAILED_SECONDS,
-        soft=soft,
-        open_boot_seconds=now.boot_seconds + rest_seconds,
+    failure = _failure(pod, now, why=DID_NOT_GO, soft=soft)
+    return {name_text(pod): rested(failure, now, rest_seconds)}
+
+
+def rested(failure: Failure, now: Now, seconds: float) -> Failure:
+    """It is not asked even as the last for so long."""
+    return structs.replace(
+        failure,
+        open_boot_seconds=now.boot_seconds + seconds,
+        last_resort_time=after(now.utc, seconds),
     )
-    return {name_text(pod): failure}
 
 
 def written(failures: Failures, now: Now) -> tuple[PassedOver, ...]:
@@ -104,8 +111,8 @@ def written(failures: Failures, now: Now) -> tuple[PassedOver, ...]:
         PassedOver(
             pod=failure.pod,
             why=failure.why,
-            until=utc_of(failure.until_boot_seconds, now),
-            last_resort_time=utc_of(max(now.boot_seconds, failure.open_boot_seconds), now),
+            until=failure.until,
+            last_resort_time=failure.last_resort_time,
             every_life=failure.every_life,
             soft=failure.soft,
         )
@@ -114,22 +121,24 @@ def written(failures: Failures, now: Now) -> tuple[PassedOver, ...]:
 
 
 def recalled(told: Iterable[PassedOver], now: Now) -> dict[str, Failure]:
-    """As our own last Decision tells; a clock that was set back makes no pause longer."""
-    return {
-        name_text(one.pod): Failure(
-            pod=one.pod,
-            until_boot_seconds=_soon(one.until, FAILED_SECONDS, now),
-            why=one.why,
-            every_life=one.every_life,
-            soft=one.soft,
-            open_boot_seconds=_soon(one.last_resort_time, BACK_OFF_SECONDS_MAX, now),
-        )
-        for one in told
-    }
+    """As our own last Decision tells."""
+    return {name_text(one.pod): _recalled(one, now) for one in told}
 
 
-def _soon(time: datetime, seconds_max: float, now: Now) -> float:
-    return min(now.boot_seconds + seconds_max, boot_seconds_of(time, now))
+def _recalled(told: PassedOver, now: Now) -> Failure:
+    """A clock that was set back makes no pause longer."""
+    until = min(told.until, after(now.utc, FAILED_SECONDS))
+    last_resort_time = min(told.last_resort_time, after(now.utc, BACK_OFF_SECONDS_MAX))
+    return Failure(
+        pod=told.pod,
+        until_boot_seconds=boot_seconds_of(until, now),
+        until=until,
+        last_resort_time=last_resort_time,
+        why=told.why,
+        every_life=told.every_life,
+        soft=told.soft,
+        open_boot_seconds=boot_seconds_of(last_resort_time, now),
+    )
 
 
 def fallen(returns: Returns, now: Now) -> dict[str, Victim]:
@@ -178,18 +187,28 @@ def returned(
         del recent[name]
         on_purpose = pod.action == Way.RESTART and not victim.for_good
         if not on_purpose and not _brought_back(returns, name, victim):
-            failed[name] = _failure(victim, now)
+            failed[name] = _returned(victim, now)
     return recent, failed
 
 
-def _failure(victim: Victim, now: Now) -> Failure:
-    seconds = now.boot_seconds - victim.boot_seconds
+def _failure(
+    pod: PodReference, now: Now, *, why: str, soft: bool = False, every_life: bool = False
+) -> Failure:
     return Failure(
-        pod=victim.pod,
+        pod=pod,
         until_boot_seconds=now.boot_seconds + FAILED_SECONDS,
-        every_life=True,
-        why=f"something started it again within {seconds:.0f} s of its eviction",
+        until=after(now.utc, FAILED_SECONDS),
+        last_resort_time=now.utc,
+        why=why,
+        every_life=every_life,
+        soft=soft,
     )
+
+
+def _returned(victim: Victim, now: Now) -> Failure:
+    seconds = now.boot_seconds - victim.boot_seconds
+    why = f"something started it again within {seconds:.0f} s of its eviction"
+    return _failure(victim.pod, now, why=why, every_life=True)
 
 
 def _brought_back(returns: Returns, name: str, victim: Victim) -> bool:

@@ -4,9 +4,11 @@ Memory about a workload is keyed by its name, since each start is another uid. [
 ways may notice one end: it is told under the same id. [contract 3, Event]
 """
 
+from datetime import datetime
+
 from evictd.core.back_off import back_off_seconds
 from evictd.core.decision.occurrences import eviction_loop
-from evictd.core.decision.past import History, Past, lately
+from evictd.core.decision.past import End, History, Past, lately
 from evictd.core.decision.returns import Falls
 from evictd.core.effects import Emit
 from evictd.core.moments import Now
@@ -22,21 +24,22 @@ NAMES_MAX = 1_000
 
 
 def counted(
-    rules: Rules, history: History, pod: PodReference, now: Now
+    rules: Rules, history: History, pod: PodReference, time: datetime, now: Now
 ) -> tuple[History, tuple[Emit, ...]]:
     """One more eviction that we had asked for, and `EvictionLoop` if it is one too many.
 
-    A life goes once: after a restart its end may be answered again.
+    `time`: when it ended, as it was told. A life goes once: after a restart its end may be answered
+    again.
     """
     name, earlier = name_text(pod), history.get(name_text(pod))
     if earlier is not None and earlier.pod.uid == pod.uid:
         return history, ()
-    times = (*lately(history, name, now), now.boot_seconds)
+    ends = (*lately(history, name, now), End(boot_seconds=now.boot_seconds, time=time))
     kept = {key: past for key, past in history.items() if key != name and lately(history, key, now)}
     while len(kept) >= NAMES_MAX:
         kept.pop(next(iter(kept)))
-    kept[name] = Past(pod=pod, times=times)
-    return kept, _told(rules, pod, len(times), times[0], now)
+    kept[name] = Past(pod=pod, ends=ends)
+    return kept, _told(rules, pod, len(ends), ends[0].boot_seconds, now)
 
 
 def restarted_in_vain(history: History, pod: Pod, now: Now) -> bool:

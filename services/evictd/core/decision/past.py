@@ -4,11 +4,12 @@ Values, and how they outlive a restart; `loops` says what they mean. [design, la
 """
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import TypeAlias
 
 from msgspec import Struct
 
-from evictd.core.moments import Now, past_boot_seconds, utc_of
+from evictd.core.moments import Now, past_boot_seconds
 from evictd.core.wording import name_text
 from evictd_schemas import PastEvictions, PodReference
 
@@ -19,32 +20,34 @@ TIMES_TOLD_MAX = 20
 """Evictions of one name that a Decision carries: the pause is the longest after a few."""
 
 
-class Past(Struct, frozen=True, kw_only=True):
-    """When one name was evicted, on the worker's own clock, oldest first.
+class End(Struct, frozen=True, kw_only=True):
+    """One eviction on the worker's own clock, and as its end was told: so after a restart too."""
 
-    `pod`: the life that went last.
-    """
+    boot_seconds: float
+    time: datetime
+
+
+class Past(Struct, frozen=True, kw_only=True):
+    """How one name was evicted, oldest first. `pod`: the life that went last."""
 
     pod: PodReference
-    times: tuple[float, ...]
+    ends: tuple[End, ...]
 
 
 History: TypeAlias = Mapping[str, Past]
 """By `namespace/name`, the one that was evicted last at the end."""
 
 
-def lately(history: History, name: str, now: Now) -> tuple[float, ...]:
-    """When that name was evicted within the last hour."""
+def lately(history: History, name: str, now: Now) -> tuple[End, ...]:
+    """The evictions of that name within the last hour."""
     past = history.get(name)
-    return () if past is None else _recent(past.times, now)
+    return () if past is None else _recent(past.ends, now)
 
 
 def written(history: History, now: Now) -> tuple[PastEvictions, ...]:
     """The same for a Decision, which is all that a restarted evictor has."""
     return tuple(
-        PastEvictions(
-            pod=past.pod, times=tuple(utc_of(time, now) for time in past.times[-TIMES_TOLD_MAX:])
-        )
+        PastEvictions(pod=past.pod, times=tuple(end.time for end in past.ends[-TIMES_TOLD_MAX:]))
         for name, past in history.items()
         if lately(history, name, now)
     )
@@ -52,14 +55,17 @@ def written(history: History, now: Now) -> tuple[PastEvictions, ...]:
 
 def recalled(history: History, told: Iterable[PastEvictions], now: Now) -> History:
     """What an earlier life of ours had counted, and after it what was counted since."""
-    before = {name_text(past.pod): past for past in (_past(one, now) for one in told) if past.times}
+    before = {name_text(past.pod): past for past in (_past(one, now) for one in told) if past.ends}
     since = {name: _joined(before.get(name), past) for name, past in history.items()}
     return {**before, **since}
 
 
 def _past(told: PastEvictions, now: Now) -> Past:
-    times = tuple(past_boot_seconds(time, now) for time in told.times)
-    return Past(pod=told.pod, times=_recent(times, now))
+    ends = tuple(
+        End(boot_seconds=past_boot_seconds(time, now), time=min(time, now.utc))
+        for time in told.times
+    )
+    return Past(pod=told.pod, ends=_recent(ends, now))
 
 
 def _joined(earlier: Past | None, past: Past) -> Past:
@@ -68,8 +74,8 @@ def _joined(earlier: Past | None, past: Past) -> Past:
         return past
     if earlier.pod.uid == past.pod.uid:
         return earlier
-    return Past(pod=past.pod, times=(*earlier.times, *past.times))
+    return Past(pod=past.pod, ends=(*earlier.ends, *past.ends))
 
 
-def _recent(times: tuple[float, ...], now: Now) -> tuple[float, ...]:
-    return tuple(time for time in times if time > now.boot_seconds - LATELY_SECONDS)
+def _recent(ends: tuple[End, ...], now: Now) -> tuple[End, ...]:
+    return tuple(end for end in ends if end.boot_seconds > now.boot_seconds - LATELY_SECONDS)

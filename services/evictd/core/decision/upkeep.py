@@ -100,10 +100,7 @@ def _with_returned_victims(plan: Plan, given: Judged, now: Now) -> Plan:
     pods = given.observation.pods or ()
     victims, back = failures.returned(plan.victims, plan.returns, pods, now)
     back = {
-        name: structs.replace(
-            failure,
-            open_boot_seconds=now.boot_seconds + loops.rest_seconds(plan.history, name, now),
-        )
+        name: failures.rested(failure, now, loops.rest_seconds(plan.history, name, now))
         for name, failure in back.items()
     }
     return structs.replace(plan, victims=victims, failed={**plan.failed, **back})
