@@ -28,13 +28,18 @@ LOG_LINES = 25
 """Of each process, in the note of a failure."""
 
 
-def until(what: str, holds: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
+def until(
+    what: str,
+    holds: Callable[[], object],
+    seconds: float = PATIENCE_SECONDS,
+    look_seconds: float = LOOK_SECONDS,
+) -> None:
     """Look again until it is true of real processes; a failure says what was waited for."""
     deadline = time.monotonic() + seconds
     pause = threading.Event()
     while not holds():
         assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
-        pause.wait(LOOK_SECONDS)
+        pause.wait(look_seconds)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,12 +6,12 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.machine import PATIENCE_SECONDS, until
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -30,16 +30,6 @@ ORDER = (
     "## What it will never do",
 )
 """What it does, a picture, the two commands, a try, the way to act, what never happens."""
-PATIENCE_SECONDS = 30.0
-
-
-def wait_for(holds: Callable[[], bool], what: str) -> None:
-    """Look again until it holds; a failure says what was waited for."""
-    end = time.monotonic() + PATIENCE_SECONDS
-    pause = threading.Event()
-    while not holds():
-        assert time.monotonic() < end, f"waited {PATIENCE_SECONDS} s until {what}"
-        pause.wait(0.05)
 
 
 class Person:
@@ -95,7 +85,7 @@ def person(tmp_path: Path) -> Iterator[Person]:
     person = Person(tmp_path)
     evictd = person.start(".venv/bin/evictd up --config deploy/evictd.yaml", "up")
     try:
-        wait_for(lambda: '"connected"' in person.read("up"), "evictd is connected")
+        until("evictd is connected", lambda: '"connected"' in person.read("up"))
         yield person
     finally:
         evictd.terminate()
@@ -119,15 +109,15 @@ def test_the_readme_shows_what_happens(person: Person) -> None:
         person.type("mosquitto_sub -E -t 'evictd/v1/demo-7/events/#'")
         person.type(publish)
         published_second = int(time.time())
-        wait_for(lambda: len(person.read("events").split()) >= len(SHOWN[0]), "the eviction begins")
+        until("the eviction begins", lambda: len(person.read("events").split()) >= len(SHOWN[0]))
         assert '"Critical"' in person.type(decision)
         assert "is number 2 of 3 to go" in person.type(explain)
         assert "Protected" not in person.type(explain)
         # `date` tells whole seconds, and a person is slower than that
-        wait_for(lambda: int(time.time()) > published_second, "the next second")
+        until("the next second", lambda: int(time.time()) > published_second)
         person.type(gone)
         everything = SHOWN[0] + SHOWN[1]
-        wait_for(lambda: len(person.read("events").split()) >= len(everything), "web is gone")
+        until("web is gone", lambda: len(person.read("events").split()) >= len(everything))
         assert person.read("events").split() == everything
     finally:
         watcher.kill()  # its handler of SIGTERM locks up now and then

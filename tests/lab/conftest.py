@@ -11,8 +11,6 @@ import fcntl
 import os
 import signal
 import subprocess
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from tests import machine
 from tests.lab.patience import PATIENCE
 
 ENGINE_SCRIPT = Path(__file__).parent / "engine" / "engine.sh"
@@ -44,11 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
     """Wait until something is true of real processes; fail when it is not within `seconds`."""
-    deadline = time.monotonic() + seconds * PATIENCE
-    pause = threading.Event()
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds * PATIENCE:g} s"
-        pause.wait(0.02)
+    machine.until("it comes true", condition, seconds * PATIENCE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +74,7 @@ class DockerEngine:
     ) -> str:
         """Run a program against this engine; return what it printed, or fail with what it said."""
         environment = {**self.environment, **(variables or {})}
-        return _run(*command, environment=environment, seconds=seconds, folder=folder)
+        return run_program(*command, environment=environment, seconds=seconds, folder=folder)
 
     def docker(self, *arguments: str, seconds: float = 60) -> str:
         """Run the `docker` client against this engine."""
@@ -101,9 +96,10 @@ class DockerEngine:
         self.run(str(ENGINE_SCRIPT), "again", "netns")
 
 
-def _run(
+def run_program(
     *command: str, environment: dict[str, str], seconds: float, folder: Path | None = None
 ) -> str:
+    """What it printed; it must end well, else the failure has what it said."""
     finished = subprocess.run(
         command,
         env=environment,

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +17,7 @@ from typing import Any
 
 import pytest
 from tests.lab.hand import NODE, OTHERS, POD_UID, observation
+from tests.machine import until
 
 ROOT = Path(__file__).parents[2]
 FULL = ("docker-compose.yml",)
@@ -84,12 +83,8 @@ class System:
 
     def until(self, what: str, condition: Callable[[], object], seconds: float = 60.0) -> None:
         """Wait until something is true of the containers; fail when it is not in time."""
-        deadline = time.monotonic() + seconds
-        pause = threading.Event()
         with self._telling():
-            while not condition():
-                assert time.monotonic() < deadline, f"{what}: not within {seconds:.0f} s"
-                pause.wait(0.2)
+            until(what, condition, seconds, look_seconds=0.2)  # each look starts programs
 
     @contextmanager
     def _telling(self) -> Iterator[None]:

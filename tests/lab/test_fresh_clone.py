@@ -10,31 +10,20 @@ import signal
 import socket
 import subprocess
 import tempfile
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.machine import PATIENCE_SECONDS, until
 
 ROOT = Path(__file__).parents[2]
 STORY_SECONDS = 400
 INSTALL_SECONDS = 150.0
-PATIENCE_SECONDS = 20.0
 USUAL_PORT = 1883
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PIP_NEEDS = ("PIP_", "SSL_CERT_", "REQUESTS_CA_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 """Beginnings of the variables by which pip reaches its packages."""
-
-
-def until(what: str, holds: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
-    """Look again until it is true; a failure says what was waited for."""
-    deadline = time.monotonic() + seconds
-    pause = threading.Event()
-    while not holds():
-        assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
-        pause.wait(0.05)
 
 
 class Visitor:

@@ -9,17 +9,12 @@ from typing import Any
 
 import pytest
 from tests.lab.node import Node
+from tests.lab.projects import Compose, acting, composed, service
 
 LINE_MIB = 800
 GRACE_SECONDS = 10
 """The engine's own."""
 PROJECT = "shop"
-HOLD = """
-import signal, sys, threading
-signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
-held = bytearray(int(sys.argv[1]) << 20)
-threading.Event().wait()
-"""
 EAT = """
 import signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -32,48 +27,23 @@ while True:
 
 
 @pytest.fixture
-def project(docker_engine: Any, tmp_path: Path) -> Iterator[Any]:
+def project(docker_engine: Any, tmp_path: Path) -> Iterator[Compose]:
     """Compose, for a project of three: one labelled, one protected and larger than it might be,
     one of which nobody has said anything."""
-
-    def service(mebibytes: int, **more: Any) -> dict[str, Any]:
-        command = ["python3", "-c", HOLD, str(mebibytes)]
-        return {"image": docker_engine.image, "network_mode": "none", "command": command, **more}
-
     services = {
-        "batch": service(600, restart="always", labels={"evictd.priority": "low"}),
-        "db": service(200, labels={"evictd.protect": "true"}),
-        "web": service(100),
+        "batch": service(docker_engine, 600, restart="always", labels={"evictd.priority": "low"}),
+        "db": service(docker_engine, 200, labels={"evictd.protect": "true"}),
+        "web": service(docker_engine, 100),
     }
-    file = tmp_path / "compose.yml"
-    file.write_text(json.dumps({"services": services}))
-
-    def compose(*arguments: str) -> str:
-        words = ("compose", "--project-name", PROJECT, "--file", str(file), *arguments)
-        return str(docker_engine.docker(*words))
-
-    yield compose
-    compose("down", "--timeout", "1")
-
-
-def settings(engine: Any) -> dict[str, Any]:
-    """The engine's capped cgroup is the machine."""
-    return {
-        "mode": "act",
-        "evictionHard": {"memory.available": f"{LINE_MIB}Mi"},
-        "sources": {
-            "memory": {"cgroup": f"/{engine.cgroup}"},
-            "intervalSeconds": 1,
-            "runtimes": {"docker": {"socket": str(engine.socket)}},
-        },
-    }
+    with composed(docker_engine, PROJECT, tmp_path, services) as compose:
+        yield compose
 
 
 def test_of_a_compose_project_the_labelled_container_goes(
     docker_engine: Any, project: Any, tmp_path: Path
 ) -> None:
     """It ends well and stays down although it is always restarted; the others run on."""
-    node = Node(folder=tmp_path, settings=settings(docker_engine))
+    node = Node(folder=tmp_path, settings=acting(docker_engine, LINE_MIB))
     with node.joined():
         project("up", "--detach")
         node.until("one is evicted", lambda: node.hears.events("Evicted"))
@@ -91,7 +61,7 @@ def test_a_container_that_ignores_the_signal_and_eats_on_is_killed_before_the_ke
     docker_engine: Any, tmp_path: Path
 ) -> None:
     """The engine's stop with ten seconds of grace is overtaken by one with none."""
-    node = Node(folder=tmp_path, settings=settings(docker_engine))
+    node = Node(folder=tmp_path, settings=acting(docker_engine, LINE_MIB))
     try:
         with node.joined():
             docker_engine.docker(

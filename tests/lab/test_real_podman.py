@@ -3,17 +3,15 @@ with root's engine and with one of a user who has no rights at all."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.contract.runtime_contract import RuntimeContract, listed, running
 from tests.lab.node import Node
 from tests.lab.podman.service import PodmanService, podman_service
+from tests.lab.projects import acting, composed, service
 from tests.lab.test_docker_runtime import DockerBench
-from tests.lab.test_real_containers import HOLD
 
 from evictd.core.duty import StopResult
 
@@ -116,59 +114,35 @@ async def test_what_a_user_s_containers_use_together_is_the_figure_of_none(
         await bench.clear()
 
 
-def the_labelled_one_goes_and_comes_back(service: PodmanService, folder: Path) -> Node:
+def the_labelled_one_goes_and_comes_back(engine: PodmanService, folder: Path) -> Node:
     """Two that take the same: the labelled one goes, and is back when the other one is gone."""
-
-    def one(**more: Any) -> dict[str, Any]:
-        command = ["python3", "-c", HOLD, str(TAKES_MIB)]
-        common = {"image": service.image, "network_mode": "none", "command": command}
-        place = {} if service.parent is None else {"cgroup_parent": service.parent}
-        return {**common, **place, **more}
-
+    place = {} if engine.parent is None else {"cgroup_parent": engine.parent}
     services = {
-        "batch": one(labels={"evictd.priority": "low"}),
-        "web": one(labels={"evictd.protect": "true"}),
+        "batch": service(engine, TAKES_MIB, labels={"evictd.priority": "low"}, **place),
+        "web": service(engine, TAKES_MIB, labels={"evictd.protect": "true"}, **place),
     }
-    file = folder / "compose.yml"
-    file.write_text(json.dumps({"services": services}))
-
-    def compose(*arguments: str) -> str:
-        return service.docker("compose", "-p", PROJECT, "-f", str(file), *arguments)
-
-    runtimes = {"docker": {"socket": str(service.socket)}}
-    memory = {"cgroup": f"/{service.cgroup}"}
-    node = Node(
-        folder=folder,
-        settings={
-            "mode": "act",
-            "evictionHard": {"memory.available": f"{LINE_MIB}Mi"},
-            "evictionPressureTransitionPeriod": "2s",
-            "sources": {"memory": memory, "intervalSeconds": 1, "runtimes": runtimes},
-        },
-    )
+    settings = acting(engine, LINE_MIB, evictionPressureTransitionPeriod="2s")
+    node = Node(folder=folder, settings=settings)
     down = f"stopped/{PROJECT}/batch"
-    try:
-        with node.joined():
-            compose("up", "--detach")
-            node.until("one is evicted", lambda: node.hears.events("Evicted"))
-            node.until("that is written down", lambda: node.hears.newest(down))
-            record = node.hears.newest(down)
-            (evicted,) = node.hears.events("Evicted")
-            assert evicted["subject"] == f"{PROJECT}/batch"
-            assert "batch" not in compose("ps", "--format={{.Service}}")
-            compose("stop", "--timeout", "1", "web")
-            node.until("it is back", lambda: node.hears.events("Restored"))
-            node.until("it is not down any more", lambda: node.hears.newest(down) is None)
-            node.until("it is seen", lambda: node.pod("batch"))
-            pod = node.pod("batch")
-            assert pod is not None
-            assert pod["runtime"] == "podman"
-            assert pod["runtimeId"] == record["runtimeId"]
-            assert pod["uid"] != record["uid"]
-            assert not node.hears.kernel_kills()
-            assert len(node.hears.events("Evicted")) == 1
-    finally:
-        compose("down", "--timeout", "1")
+    with composed(engine, PROJECT, folder, services) as compose, node.joined():
+        compose("up", "--detach")
+        node.until("one is evicted", lambda: node.hears.events("Evicted"))
+        node.until("that is written down", lambda: node.hears.newest(down))
+        record = node.hears.newest(down)
+        (evicted,) = node.hears.events("Evicted")
+        assert evicted["subject"] == f"{PROJECT}/batch"
+        assert "batch" not in compose("ps", "--format={{.Service}}")
+        compose("stop", "--timeout", "1", "web")
+        node.until("it is back", lambda: node.hears.events("Restored"))
+        node.until("it is not down any more", lambda: node.hears.newest(down) is None)
+        node.until("it is seen", lambda: node.pod("batch"))
+        pod = node.pod("batch")
+        assert pod is not None
+        assert pod["runtime"] == "podman"
+        assert pod["runtimeId"] == record["runtimeId"]
+        assert pod["uid"] != record["uid"]
+        assert not node.hears.kernel_kills()
+        assert len(node.hears.events("Evicted")) == 1
     return node
 
 

@@ -3,7 +3,6 @@ comes back; and an engine that hangs while memory runs short."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 from tests.lab.node import Node
+from tests.lab.projects import Compose, acting, composed, service
 
 pytestmark = pytest.mark.timeout(120, func_only=True)
 
@@ -42,11 +42,7 @@ class Project:
     """Services of one Compose project that hold and take memory when they are told to."""
 
     engine: Any
-    file: Path
-
-    def __call__(self, *arguments: str) -> str:
-        words = ("compose", "--project-name", PROJECT, "--file", str(self.file), *arguments)
-        return str(self.engine.docker(*words))
+    compose: Compose
 
     def process(self, service: str) -> int:
         """Its first process, as this machine numbers it: it hears signals without the engine."""
@@ -59,7 +55,7 @@ class Project:
 
     def states(self) -> dict[str, str]:
         """What the engine itself says of each service."""
-        lines = self("ps", "--all", "--format={{.Service}} {{.State}}").split("\n")
+        lines = self.compose("ps", "--all", "--format={{.Service}} {{.State}}").split("\n")
         return dict(line.split() for line in lines if line)
 
 
@@ -67,32 +63,17 @@ class Project:
 def project(engine: Any, folder: Path, services: dict[str, dict[str, Any]]) -> Iterator[Project]:
     """`takes` of each are the MiB that it holds and then takes; the rest is Compose's."""
 
-    def service(takes: tuple[int, ...], **more: Any) -> dict[str, Any]:
-        command = ["python3", "-c", GROW, *map(str, takes)]
-        return {"image": engine.image, "network_mode": "none", "command": command, **more}
+    def held(takes: tuple[int, ...], **more: Any) -> dict[str, Any]:
+        return service(engine, *takes, program=GROW, **more)
 
-    file = folder / "compose.yml"
-    whole = {name: service(**settings) for name, settings in services.items()}
-    file.write_text(json.dumps({"services": whole}))
-    made = Project(engine=engine, file=file)
-    try:
-        yield made
-    finally:
-        made("down", "--timeout", "1")
+    made = {name: held(**settings) for name, settings in services.items()}
+    with composed(engine, PROJECT, folder, made) as compose:
+        yield Project(engine=engine, compose=compose)
 
 
 def machine(engine: Any, folder: Path) -> Node:
     """The engine's capped cgroup is the machine."""
-    settings = {
-        "mode": "act",
-        "evictionHard": {"memory.available": f"{LINE_MIB}Mi"},
-        "evictionPressureTransitionPeriod": "2s",
-        "sources": {
-            "memory": {"cgroup": f"/{engine.cgroup}"},
-            "intervalSeconds": 1,
-            "runtimes": {"docker": {"socket": str(engine.socket)}},
-        },
-    }
+    settings = acting(engine, LINE_MIB, evictionPressureTransitionPeriod="2s")
     return Node(folder=folder, settings=settings)
 
 
@@ -130,10 +111,10 @@ def test_of_eight_services_those_go_that_matter_least_and_come_back_in_turn(
     """Never the protected one that takes it all, never one of which nobody has said anything; what
     is needed is back before what needs it, and what shall stay down does."""
     node = machine(docker_engine, tmp_path)
-    with project(docker_engine, tmp_path, EIGHT) as compose, node.joined():
-        compose("up", "--detach")
+    with project(docker_engine, tmp_path, EIGHT) as home, node.joined():
+        home.compose("up", "--detach")
         node.until("all are seen", lambda: all(node.pod(name) for name in EIGHT))
-        database = compose.process("db")
+        database = home.process("db")
         gone: list[str] = []
         for step in STEPS:
             node.looks_on()
@@ -144,7 +125,7 @@ def test_of_eight_services_those_go_that_matter_least_and_come_back_in_turn(
             node.until("memory is back", lambda: node.available() >= LINE_MIB << 20)
         assert subjects(node, "Evicted") == list(ORDER)
         assert set(down(node)) == set(ORDER)
-        states = compose.states()
+        states = home.states()
         assert {name for name, state in states.items() if state == "exited"} == set(ORDER)
         assert {name for name, state in states.items() if state == "running"} == set(EIGHT) - set(
             ORDER
@@ -155,7 +136,7 @@ def test_of_eight_services_those_go_that_matter_least_and_come_back_in_turn(
         assert subjects(node, "Restored") == ["queue", "api"]
         node.until("that is written down", lambda: set(down(node)) == STAY_DOWN)
         node.looks_on()
-        states = compose.states()
+        states = home.states()
         assert {name for name, state in states.items() if state == "exited"} == STAY_DOWN
         assert len(subjects(node, "Evicted")) == len(ORDER)
         assert not node.hears.kernel_kills()
@@ -170,11 +151,11 @@ def test_an_engine_that_hangs_delays_no_decision_and_the_stop_comes_when_it_goes
         "batch": {"takes": (500,), "labels": labels(priority="low")},
     }
     node = machine(docker_engine, tmp_path)
-    with project(docker_engine, tmp_path, services) as compose, node.joined():
-        compose("up", "--detach")
+    with project(docker_engine, tmp_path, services) as home, node.joined():
+        home.compose("up", "--detach")
         node.until("both are seen", lambda: node.pod("db") and node.pod("batch"))
         node.until("with figures", lambda: node.available() < (CAP_MIB - 880) << 20)
-        database, engine = compose.process("db"), engine_process(docker_engine)
+        database, engine = home.process("db"), engine_process(docker_engine)
         with stopped(engine):
             node.looks_on()
             grown_seconds = time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -188,7 +169,7 @@ def test_an_engine_that_hangs_delays_no_decision_and_the_stop_comes_when_it_goes
             assert not node.hears.events("Evicted")
         node.until("it is evicted", lambda: node.hears.events("Evicted"), 30)
         assert subjects(node, "Evicted") == ["batch"]
-        assert compose.states() == {"db": "running", "batch": "exited"}
+        assert home.states() == {"db": "running", "batch": "exited"}
         node.until("nobody is late", lambda: not said(node), 15)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.lab.node import Node, request
-from tests.lab.test_real_containers import HOLD
+from tests.lab.projects import Compose, acting, composed, service
 
 PROJECT = "home"
 TAKES_MIB = 400
@@ -17,26 +17,14 @@ LINE_MIB = 900  # of 1536 for all containers: met by two, and no room for a seco
 
 
 @pytest.fixture
-def project(docker_engine: Any, tmp_path: Path) -> Iterator[Any]:
+def project(docker_engine: Any, tmp_path: Path) -> Iterator[Compose]:
     """Compose, for a project of two that take the same; one of them may go."""
-
-    def service(**more: Any) -> dict[str, Any]:
-        command = ["python3", "-c", HOLD, str(TAKES_MIB)]
-        return {"image": docker_engine.image, "network_mode": "none", "command": command, **more}
-
     services = {
-        "batch": service(labels={"evictd.priority": "low"}),
-        "web": service(labels={"evictd.protect": "true"}),
+        "batch": service(docker_engine, TAKES_MIB, labels={"evictd.priority": "low"}),
+        "web": service(docker_engine, TAKES_MIB, labels={"evictd.protect": "true"}),
     }
-    file = tmp_path / "compose.yml"
-    file.write_text(json.dumps({"services": services}))
-
-    def compose(*arguments: str) -> str:
-        words = ("compose", "--project-name", PROJECT, "--file", str(file), *arguments)
-        return str(docker_engine.docker(*words))
-
-    yield compose
-    compose("down", "--timeout", "1")
+    with composed(docker_engine, PROJECT, tmp_path, services) as compose:
+        yield compose
 
 
 def test_a_stopped_container_comes_back_when_there_is_room_for_it(
@@ -44,19 +32,8 @@ def test_a_stopped_container_comes_back_when_there_is_room_for_it(
 ) -> None:
     """Not as soon as the condition is over, since there is no room for both; the same container,
     once, and then it is not down any more."""
-    node = Node(
-        folder=tmp_path,
-        settings={
-            "mode": "act",
-            "evictionHard": {"memory.available": f"{LINE_MIB}Mi"},
-            "evictionPressureTransitionPeriod": "2s",
-            "sources": {
-                "memory": {"cgroup": f"/{docker_engine.cgroup}"},
-                "intervalSeconds": 1,
-                "runtimes": {"docker": {"socket": str(docker_engine.socket)}},
-            },
-        },
-    )
+    settings = acting(docker_engine, LINE_MIB, evictionPressureTransitionPeriod="2s")
+    node = Node(folder=tmp_path, settings=settings)
     down = f"stopped/{PROJECT}/batch"
     with node.joined():
         project("up", "--detach")
@@ -91,30 +68,11 @@ WISH = "wishes/acme.io/ann/quiet"
 class Street:
     """A project of several, and a node that has room for everybody."""
 
-    def __init__(self, engine: Any, folder: Path, services: dict[str, dict[str, Any]]) -> None:
+    def __init__(self, engine: Any, folder: Path, compose: Compose) -> None:
         self.engine = engine
-        command = ["python3", "-c", HOLD, "1"]
-        common = {"image": engine.image, "network_mode": "none", "command": command}
-        made = {name: {**common, **service} for name, service in services.items()}
-        self.file = folder / "compose.yml"
-        self.file.write_text(json.dumps({"services": made}))
-        self.node = Node(
-            folder=folder,
-            settings={
-                "mode": "act",
-                "evictionHard": {"memory.available": "50Mi"},
-                "evictionPressureTransitionPeriod": "2s",
-                "sources": {
-                    "memory": {"cgroup": f"/{engine.cgroup}"},
-                    "intervalSeconds": 1,
-                    "runtimes": {"docker": {"socket": str(engine.socket)}},
-                },
-            },
-        )
-
-    def compose(self, *arguments: str) -> str:
-        words = ("compose", "--project-name", PROJECT, "--file", str(self.file), *arguments)
-        return str(self.engine.docker(*words))
+        self.compose = compose
+        settings = acting(engine, 50, evictionPressureTransitionPeriod="2s")
+        self.node = Node(folder=folder, settings=settings)
 
     def evict(self, *names: str) -> None:
         """As for a shortage of memory."""
@@ -145,17 +103,16 @@ class Street:
 
 
 @pytest.fixture
-def street(docker_engine: Any, tmp_path: Path) -> Iterator[Any]:
+def street(docker_engine: Any, tmp_path: Path) -> Iterator[Callable[..., Street]]:
     """Whoever calls it makes one."""
-    made: list[Street] = []
+    with ExitStack() as ends:
 
-    def make(**services: dict[str, Any]) -> Street:
-        made.append(Street(docker_engine, tmp_path, services))
-        return made[0]
+        def make(**services: dict[str, Any]) -> Street:
+            made = {name: service(docker_engine, 1, **more) for name, more in services.items()}
+            compose = ends.enter_context(composed(docker_engine, PROJECT, tmp_path, made))
+            return Street(docker_engine, tmp_path, compose)
 
-    yield make
-    for one in made:
-        one.compose("down", "--timeout", "1")
+        yield make
 
 
 def test_what_it_depends_on_has_to_be_healthy_first(street: Any) -> None:
@@ -190,6 +147,33 @@ def test_who_shares_its_network_is_restarted_with_it(street: Any) -> None:
         home.node.until("it lives again", lambda: home.life("torrent") != before["uid"])
         assert home.node.pod("torrent")["runtimeId"] == before["runtimeId"]
         assert not home.node.hears.newest("stopped/home/torrent")
+
+
+def test_a_responder_killed_between_its_stop_and_its_start_leaves_nobody_down(street: Any) -> None:
+    """What shares the network heeds no signal, so that its stop takes its grace."""
+    deaf = ["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"]
+    home = street(
+        vpn={},
+        torrent={"network_mode": "service:vpn", "command": deaf, "stop_grace_period": "6s"},
+    )
+
+    def running() -> list[str]:
+        return home.compose("ps", "--format={{.Service}}").split()
+
+    with home.node.separate():
+        home.compose("up", "--detach")
+        home.node.until("both are seen", lambda: home.node.pod("vpn") and home.node.pod("torrent"))
+        before = home.node.pod("torrent")
+        home.evict("vpn")
+        home.node.until("vpn runs", lambda: "vpn" in running())
+        began = len(home.node.hears.all("observation"))
+        home.node.until("a second", lambda: len(home.node.hears.all("observation")) > began + 1)
+        home.node.kill("responder")
+        home.node.until("torrent has gone", lambda: "torrent" not in running())
+        home.node.start("responder")
+        home.node.until("it lives again", lambda: home.life("torrent") != before["uid"])
+        assert home.node.pod("torrent")["runtimeId"] == before["runtimeId"]
+        home.node.until("vpn is not down", lambda: not home.record("vpn"))
 
 
 def test_a_restart_of_the_engine_and_a_removal_and_what_a_person_does_meanwhile(

@@ -3,14 +3,11 @@ starts again."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.lab.node import Node
-from tests.lab.test_real_containers import HOLD
+from tests.lab.projects import HOLD, acting, composed, service
 
 PROJECT = "ways"
 LINE_MIB = 1000  # of 1536 for all containers
@@ -23,56 +20,15 @@ mark.touch()
 {HOLD}"""
 """Its first life takes all that it was told to, each further one next to nothing."""
 
-Compose = Callable[..., str]
-
-
-@pytest.fixture
-def compose(docker_engine: Any, tmp_path: Path) -> Iterator[Callable[[dict[str, Any]], Compose]]:
-    """Compose, for a project of these services."""
-    file = tmp_path / "compose.yml"
-
-    def call(*arguments: str) -> str:
-        words = ("compose", "--project-name", PROJECT, "--file", str(file), *arguments)
-        return str(docker_engine.docker(*words))
-
-    def of(services: dict[str, Any]) -> Compose:
-        file.write_text(json.dumps({"services": services}))
-        return call
-
-    yield of
-    call("down", "--timeout", "1")
-
-
-def service(engine: Any, mebibytes: int, program: str = HOLD, **more: Any) -> dict[str, Any]:
-    """One that takes so much."""
-    command = ["python3", "-c", program, str(mebibytes)]
-    return {"image": engine.image, "network_mode": "none", "command": command, **more}
-
-
-def node_on(engine: Any, folder: Path) -> Node:
-    """evictd, for which the engine's capped cgroup is the machine."""
-    return Node(
-        folder=folder,
-        settings={
-            "mode": "act",
-            "evictionHard": {"memory.available": f"{LINE_MIB}Mi"},
-            "sources": {
-                "memory": {"cgroup": f"/{engine.cgroup}"},
-                "intervalSeconds": 1,
-                "runtimes": {"docker": {"socket": str(engine.socket)}},
-            },
-        },
-    )
-
 
 def test_a_leaking_container_is_restarted_and_nothing_stays_down(
-    docker_engine: Any, compose: Any, tmp_path: Path
+    docker_engine: Any, tmp_path: Path
 ) -> None:
     """The very container, in another life; the memory is back, and it is evicted once."""
-    leak = service(docker_engine, 700, LEAK, labels={"evictd.action": "restart"})
-    project = compose({"leak": leak})
-    node = node_on(docker_engine, tmp_path)
-    with node.joined():
+    labels = {"evictd.action": "restart"}
+    services = {"leak": service(docker_engine, 700, program=LEAK, labels=labels)}
+    node = Node(folder=tmp_path, settings=acting(docker_engine, LINE_MIB))
+    with composed(docker_engine, PROJECT, tmp_path, services) as project, node.joined():
         project("up", "--detach")
         node.until("it is evicted", lambda: node.hears.events("Evicted"))
         node.until("memory is back", lambda: node.available() >= LINE_MIB << 20)
@@ -86,19 +42,17 @@ def test_a_leaking_container_is_restarted_and_nothing_stays_down(
 
 
 def test_a_group_goes_together_and_what_a_healer_starts_again_is_passed_over(
-    docker_engine: Any, compose: Any, tmp_path: Path
+    docker_engine: Any, tmp_path: Path
 ) -> None:
     """Who needs the other goes first, the other follows though it is not short any more; brought
     back by something else, they are failed victims and not taken again."""
     labels = {"evictd.group": "front", "evictd.restore": "never"}
-    project = compose(
-        {
-            "db": service(docker_engine, 300, labels={**labels, "evictd.priority": "low"}),
-            "web": service(docker_engine, 330, labels=labels, depends_on=["db"]),
-        }
-    )
-    node = node_on(docker_engine, tmp_path)
-    with node.joined():
+    services = {
+        "db": service(docker_engine, 300, labels={**labels, "evictd.priority": "low"}),
+        "web": service(docker_engine, 330, labels=labels, depends_on=["db"]),
+    }
+    node = Node(folder=tmp_path, settings=acting(docker_engine, LINE_MIB))
+    with composed(docker_engine, PROJECT, tmp_path, services) as project, node.joined():
         project("up", "--detach")
         node.until("both are evicted", lambda: len(node.hears.events("Evicted")) == 2, 30)
         subjects = [event["subject"] for event in node.hears.events("Evicted")]

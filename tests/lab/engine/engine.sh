@@ -41,33 +41,16 @@ TRUSTED=/etc/ssl/certs/ca-certificates.crt
 # Debian's release for the stand-ins: its Python and Mosquitto are the ones nearest to the real images.
 RELEASE=trixie
 export DOCKER_HOST=unix://$ENGINE_FOLDER/docker.sock DOCKER_CONFIG=$ENGINE_CACHE/client
-export DEBIAN_FRONTEND=noninteractive
+. "$HERE/../common.sh"
 
 mirror() {
   apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' | head -n 1
 }
 
-# Another process may hold apt's lock: wait for it instead of failing.
-apt_get() { apt-get -qq -o DPkg::Lock::Timeout=300 "$@"; }
-
-# Two test runs may want the cache filled at the same moment.
-alone() {
-  mkdir -p "$ENGINE_CACHE"
-  exec 9>"$ENGINE_CACHE/preparation.lock"
-  flock 9
-}
-
 packages() {
-  local missing=()
-  alone
-  for package in docker.io docker-compose mmdebstrap debian-archive-keyring iptables iproute2 ca-certificates; do
-    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
-  done
-  if ((${#missing[@]})); then
-    apt_get update
-    # RUNLEVEL=1: the package must not start an engine of its own on this machine.
-    RUNLEVEL=1 apt_get install -y --no-install-recommends "${missing[@]}" >"$ENGINE_CACHE/apt.log"
-  fi
+  alone "$ENGINE_CACHE"
+  install_missing "$ENGINE_CACHE/apt.log" docker.io docker-compose mmdebstrap debian-archive-keyring iptables iproute2 \
+    ca-certificates
   [ -x "$PLUGINS/docker-compose" ] || client_plugins
 }
 
@@ -88,7 +71,7 @@ client_plugins() {
 }
 
 base() {
-  alone
+  alone "$ENGINE_CACHE"
   [ -s "$BASE" ] && return
   # A network index may be signed by an authority that only this machine knows: hand its bundle over.
   mmdebstrap --quiet --variant=minbase --mode=root --format=tar \
@@ -167,15 +150,7 @@ launch() {
     ;;
   *) usage ;;
   esac
-  answers || { cat "$ENGINE_FOLDER/log" >&2; exit 1; }
-}
-
-answers() {
-  for _ in $(seq 300); do
-    if docker info >/dev/null 2>&1; then return 0; fi
-    sleep 0.1
-  done
-  return 1
+  answers 300 docker info || { cat "$ENGINE_FOLDER/log" >&2; exit 1; }
 }
 
 # The process of this engine, and of no other: a number alone may belong to somebody else by now.
@@ -195,7 +170,7 @@ stop() {
     end "$process"
   fi
   rm -f "$PID_FILE"
-  take_cgroups_away
+  take_cgroups_away /sys/fs/cgroup/"$ENGINE_CGROUP" /sys/fs/cgroup/*/"$ENGINE_CGROUP"
   rmdir "$ENGINE_FOLDER/small" 2>/dev/null || true
 }
 
@@ -206,20 +181,6 @@ end() {
     sleep 0.1
   done
   kill -KILL "$1"
-}
-
-# Only what is inside the engine's own cgroup is ended: an engine that was killed leaves containers behind.
-take_cgroups_away() {
-  local folder
-  for folder in /sys/fs/cgroup/"$ENGINE_CGROUP" /sys/fs/cgroup/*/"$ENGINE_CGROUP"; do
-    [ -d "$folder" ] || continue
-    for _ in $(seq 50); do
-      find "$folder" -name cgroup.procs -exec cat {} + 2>/dev/null | xargs -r kill -KILL 2>/dev/null || true
-      find "$folder" -depth -type d -exec rmdir {} + 2>/dev/null || true
-      [ -d "$folder" ] || break
-      sleep 0.1
-    done
-  done
 }
 
 environment() {

@@ -21,21 +21,12 @@ PODMAN_FOLDER=${PODMAN_FOLDER:-$PODMAN_CACHE/podman-$PODMAN_USER-$$}
 PODMAN_CGROUP=${PODMAN_CGROUP:-evictd-${PODMAN_FOLDER##*/}}
 PODMAN_CAP_MIB=${PODMAN_CAP_MIB:-1536}
 SOCKET=$PODMAN_FOLDER/run/podman/podman.sock
-export DOCKER_HOST=unix://$SOCKET DEBIAN_FRONTEND=noninteractive
+export DOCKER_HOST=unix://$SOCKET
+. "$(dirname "$0")/../common.sh"
 
 packages() {
-  local missing=()
-  mkdir -p "$PODMAN_CACHE"
-  exec 9>"$PODMAN_CACHE/preparation.lock"
-  flock 9
-  for package in podman crun runc netavark aardvark-dns uidmap; do
-    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
-  done
-  ((${#missing[@]})) || return 0
-  apt-get -qq -o DPkg::Lock::Timeout=300 update
-  # RUNLEVEL=1: the package must not start a service of its own on this machine.
-  RUNLEVEL=1 apt-get -qq -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}" \
-    >"$PODMAN_CACHE/podman-apt.log"
+  alone "$PODMAN_CACHE"
+  install_missing "$PODMAN_CACHE/podman-apt.log" podman crun runc netavark aardvark-dns uidmap
 }
 
 # Its own limits on open files and processes are higher than a container may set them; crun refuses a
@@ -109,35 +100,14 @@ start() {
     CONTAINERS_CONF="$PODMAN_FOLDER/containers.conf" CONTAINERS_STORAGE_CONF="$PODMAN_FOLDER/storage.conf" \
     podman --tmpdir "$PODMAN_FOLDER/run/libpod" system service --time=0 "unix://$SOCKET" \
     >"$PODMAN_FOLDER/log" 2>&1 </dev/null &
-  answers || { cat "$PODMAN_FOLDER/log" >&2; exit 1; }
-}
-
-answers() {
-  for _ in $(seq 200); do
-    if docker version >/dev/null 2>&1; then return 0; fi
-    sleep 0.1
-  done
-  return 1
+  answers 200 docker version || { cat "$PODMAN_FOLDER/log" >&2; exit 1; }
 }
 
 stop() {
   docker ps --all --quiet 2>/dev/null | xargs -r timeout 30 docker rm --force >/dev/null 2>&1 || true
-  take_cgroups_away
+  # The service is in its groups too, and so is all that it has started.
+  take_cgroups_away $(groups)
   rm -rf "$PODMAN_FOLDER"
-}
-
-# The service is in the group too, and so is all that it has started.
-take_cgroups_away() {
-  local folder
-  for folder in $(groups); do
-    [ -d "$folder" ] || continue
-    for _ in $(seq 100); do
-      find "$folder" -name cgroup.procs -exec cat {} + 2>/dev/null | xargs -r kill -KILL 2>/dev/null || true
-      find "$folder" -depth -type d -exec rmdir {} + 2>/dev/null || true
-      [ -d "$folder" ] || break
-      sleep 0.1
-    done
-  done
 }
 
 # A folder is named after its user and the process of its test run.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.lab.conftest import ENGINE_CACHE, ENGINE_SCRIPT, PREPARATION_SECONDS
+from tests.lab.conftest import ENGINE_CACHE, ENGINE_SCRIPT, PREPARATION_SECONDS, run_program
 
 SCRIPT = Path(__file__).parent / "podman.sh"
 MAKING = ("run", "create")
@@ -38,7 +37,9 @@ class PodmanService:
         verb, *rest = arguments
         told = verb in MAKING and self.parent is not None
         place = (f"--cgroup-parent={self.parent}",) if told else ()
-        return _run("docker", verb, *place, *rest, environment=self.environment, seconds=seconds)
+        return run_program(
+            "docker", verb, *place, *rest, environment=self.environment, seconds=seconds
+        )
 
 
 @contextmanager
@@ -57,7 +58,7 @@ def podman_service(user: str) -> Iterator[PodmanService]:
     }
 
     def script(script: Path, *words: str) -> None:
-        _run(str(script), *words, environment=environment, seconds=PREPARATION_SECONDS)
+        run_program(str(script), *words, environment=environment, seconds=PREPARATION_SECONDS)
 
     for step in ("packages", "base"):
         script(ENGINE_SCRIPT, step)
@@ -74,18 +75,3 @@ def podman_service(user: str) -> Iterator[PodmanService]:
         )
     finally:
         script(SCRIPT, "stop")
-
-
-def _run(*command: str, environment: dict[str, str], seconds: float) -> str:
-    finished = subprocess.run(
-        command,
-        env=environment,
-        timeout=seconds,
-        check=False,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-    )
-    said = f"{finished.stdout}\n{finished.stderr}"
-    assert finished.returncode == 0, f"{' '.join(command)}: {finished.returncode}\n{said}"
-    return finished.stdout
