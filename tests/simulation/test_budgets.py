@@ -7,12 +7,11 @@ from contextlib import asynccontextmanager
 import anyio
 import msgspec
 import pytest
+from tests.simulation.world import NODE, World
 
 from evictd.core.rules import HOST, Budget, Candidates, Mode, Portion, Rules
 from evictd.core.signals.thresholds import Amount, Threshold
 from evictd.shell.bus import Router
-from evictd.shell.clock import LoopClock
-from evictd.simulation.collector import SimulatedCollector
 from evictd.simulation.machine import (
     MIB,
     Curve,
@@ -21,12 +20,10 @@ from evictd.simulation.machine import (
     steady,
     stepping,
 )
-from evictd.simulation.node import SimulatedNode
 from evictd_schemas import Decision, Eviction, PodReference, topics
 
 pytestmark = pytest.mark.looptime
 
-NODE = "edge-7"
 RULES = Rules(
     node=NODE,
     mode=Mode.ACT,
@@ -47,19 +44,10 @@ async def shop(last: Curve) -> AsyncIterator[tuple[SimulatedMachine, Router]]:
     machine = SimulatedMachine(node=NODE, memory_mib=4096, interval_seconds=10)
     for name, memory in (("web-1", steady(200)), ("web-2", steady(300)), ("web-3", last)):
         machine.add(SimulatedWorkload(namespace="shop", name=name, memory=memory))
-    router, clock = Router(), LoopClock()
-    node = SimulatedNode(
-        machine=machine,
-        rules=lambda name: RULES if name == NODE else None,
-        clock=clock,
-        bus=router,
-    )
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(node.run)
-        tasks.start_soon(SimulatedCollector(machine, router, clock).run)
+    world = World(machine, RULES)
+    async with world.running():
         await anyio.sleep(15)
-        yield machine, router
-        tasks.cancel_scope.cancel()
+        yield machine, world.router
 
 
 def ask(router: Router, pod: PodReference, intent: str = "Eviction") -> None:

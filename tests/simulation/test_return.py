@@ -5,13 +5,11 @@ from datetime import datetime
 import anyio
 import msgspec
 import pytest
-from tests.simulation.test_chain import NODE, Witness, rules_of, running, shop
+from tests.simulation.test_chain import rules_of, shop
+from tests.simulation.world import NODE, Witness, World
 
 from evictd.shell.bus import Router
-from evictd.shell.clock import LoopClock
-from evictd.simulation.collector import SimulatedCollector
 from evictd.simulation.machine import SimulatedMachine, growing
-from evictd.simulation.node import BUILDERS, SimulatedNode
 from evictd_schemas import Decision, Stopped, Wish, topics
 from evictd_schemas.topics import Role
 
@@ -47,7 +45,10 @@ def time_of(witness: Witness, reason: str) -> datetime:
 async def test_what_was_stopped_runs_again_after_the_transition_period() -> None:
     """Once; the record and the order are gone, and nothing is evicted again."""
     machine = spike()
-    async with running(machine) as (_, router, witness):
+    world = World(machine, rules_of())
+    router = world.router
+    witness = world.witness
+    async with world.running():
         await anyio.sleep(60)
         assert down(router) is not None
         await anyio.sleep(600)
@@ -64,7 +65,9 @@ async def test_what_was_stopped_runs_again_after_the_transition_period() -> None
 async def test_without_room_for_its_last_usage_it_stays_down() -> None:
     """It had grown to all that there is."""
     machine = shop()
-    async with running(machine) as (_, router, _witness):
+    world = World(machine, rules_of())
+    router = world.router
+    async with world.running():
         await anyio.sleep(3600)
         assert machine.workloads[1].stopped
         assert down(router) is not None
@@ -78,29 +81,21 @@ async def test_a_worker_that_dies_in_between_finds_what_is_down_on_the_bus(
 ) -> None:
     """Before the return, at its very look, or after it: one return, nothing evicted again."""
     machine = spike()
-    router, clock, witness = Router(), LoopClock(), Witness()
-    router.attach(witness)
-    node = SimulatedNode(machine=machine, rules=lambda _: rules_of(), clock=clock, bus=router)
-    async with anyio.create_task_group() as tasks:
-        for other in BUILDERS:
-            if other is not role:
-                tasks.start_soon(node.worker(other).run)
-        tasks.start_soon(SimulatedCollector(machine, router, clock).run)
-        with anyio.move_on_after(after_seconds):
-            await node.worker(role).run()
-        await anyio.sleep(1)
-        tasks.start_soon(node.worker(role).run)
+    world = World(machine, rules_of())
+    async with world.running_after_a_death(role, after_seconds):
         await anyio.sleep(180)
-        tasks.cancel_scope.cancel()
     assert machine.workloads[1].life == 2
     assert len(machine.killed) == 1
-    assert down(router) is None
-    assert ORDER not in router.retained
+    assert down(world.router) is None
+    assert ORDER not in world.router.retained
 
 
 async def test_what_a_person_started_is_told_and_not_started_again() -> None:
     machine = shop()
-    async with running(machine) as (_, router, witness):
+    world = World(machine, rules_of())
+    router = world.router
+    witness = world.witness
+    async with world.running():
         await anyio.sleep(60)
         hog = machine.workloads[1]
         hog.memory = growing(100, 0, 100)
@@ -117,7 +112,9 @@ async def test_a_workload_that_always_falls_is_brought_back_less_and_less_often(
     machine = shop(1500)
     hog, proxy = machine.workloads[1:]
     proxy.memory = lambda seconds: 2100 if seconds % 200 < 20 else 300
-    async with running(machine) as (_, _router, witness):
+    world = World(machine, rules_of())
+    witness = world.witness
+    async with world.running():
         await anyio.sleep(1800)
     assert "EvictionLoop" in witness.reasons(Role.EVICTOR)
     assert 4 <= len(machine.killed) <= 7
@@ -139,7 +136,10 @@ async def test_what_waits_for_a_person_comes_back_when_one_wishes_it() -> None:
     """Once: the wish that still stands does nothing for a later fall."""
     machine = spike()
     machine.workloads[1].restore = "never"
-    async with running(machine) as (_, router, witness):
+    world = World(machine, rules_of())
+    router = world.router
+    witness = world.witness
+    async with world.running():
         await anyio.sleep(200)
         assert down(router) is not None
         (absent,) = decision(router).absent
@@ -155,7 +155,9 @@ async def test_what_waits_for_a_person_comes_back_when_one_wishes_it() -> None:
 
 async def test_while_everything_is_held_nobody_is_stopped_softly_or_started() -> None:
     machine = spike()
-    async with running(machine) as (_, router, _witness):
+    world = World(machine, rules_of())
+    router = world.router
+    async with world.running():
         await anyio.sleep(50)
         wish(router, "Hold", None)
         await anyio.sleep(600)
@@ -171,23 +173,18 @@ async def test_what_was_forgotten_is_never_started_whoever_restarts(gap_seconds:
     """Responder and evictor die right after the wish, and come back knowing only what is on the bus
     and in the journal, which has the record still."""
     machine = spike()
-    router, clock, witness = Router(), LoopClock(), Witness()
-    router.attach(witness)
-    node = SimulatedNode(machine=machine, rules=lambda _: rules_of(), clock=clock, bus=router)
-    async with anyio.create_task_group() as tasks:
-        for role in (Role.CONTROLLER, Role.EVALUATOR):
-            tasks.start_soon(node.worker(role).run)
-        tasks.start_soon(SimulatedCollector(machine, router, clock).run)
+    world = World(machine, rules_of())
+    mortal = (Role.EVICTOR, Role.RESPONDER)
+    async with world.running(*mortal) as tasks:
         with anyio.move_on_after(60):
             async with anyio.create_task_group() as lives:
-                for role in (Role.EVICTOR, Role.RESPONDER):
-                    lives.start_soon(node.worker(role).run)
+                for role in mortal:
+                    lives.start_soon(world.life, role)
                 await anyio.sleep(60 - gap_seconds)
-                wish(router, "Forget")
-        for role in (Role.RESPONDER, Role.EVICTOR):
-            tasks.start_soon(node.worker(role).run)
+                wish(world.router, "Forget")
+        for role in reversed(mortal):
+            tasks.start_soon(world.life, role)
         await anyio.sleep(600)
-        tasks.cancel_scope.cancel()
     assert machine.workloads[1].life == 1
-    assert down(router) is None
-    assert topics.ORDER.at(NODE, name="forget") not in router.retained
+    assert down(world.router) is None
+    assert topics.ORDER.at(NODE, name="forget") not in world.router.retained

@@ -7,17 +7,14 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
-from tests.simulation.test_chain import NODE, Witness
+from tests.simulation.world import NODE, Witness, World
 
 from evictd.core.rules import HOST, Candidates, Rules
 from evictd.core.rules import Mode as NodeMode
 from evictd.core.signals.thresholds import Amount, Threshold
 from evictd.shell.bus import Router
-from evictd.shell.clock import LoopClock
-from evictd.simulation.collector import SimulatedCollector
 from evictd.simulation.drain import DrainResponder
 from evictd.simulation.machine import MIB, SimulatedMachine, SimulatedWorkload, stepping
-from evictd.simulation.node import SimulatedNode
 from evictd_schemas import Decision, DeclaredResponder, topics
 from evictd_schemas.topics import Role
 
@@ -66,23 +63,13 @@ async def running(
     machine: SimulatedMachine, grace_seconds: float = 0, *, takes_off: bool = False
 ) -> AsyncIterator[tuple[Router, Witness]]:
     """All workers, and a hook that says it has done its work; `takes_off`: and has."""
-    router, clock, witness = Router(), LoopClock(), Witness()
-    router.attach(witness)
-    node = SimulatedNode(
-        machine=machine,
-        rules=lambda name: rules_of(grace_seconds) if name == NODE else None,
-        clock=clock,
-        bus=router,
-    )
-    hook = DrainResponder(NODE, HOOK, router, clock, steps=2)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(node.run)
+    world = World(machine, rules_of(grace_seconds))
+    hook = DrainResponder(NODE, HOOK, world.router, world.clock, steps=2)
+    async with world.running() as tasks:
         tasks.start_soon(hook.run)
-        tasks.start_soon(SimulatedCollector(machine, router, clock).run)
         if takes_off:
-            tasks.start_soon(_taken_off, machine, witness)
-        yield router, witness
-        tasks.cancel_scope.cancel()
+            tasks.start_soon(_taken_off, machine, world.witness)
+        yield world.router, world.witness
 
 
 async def _taken_off(machine: SimulatedMachine, witness: Witness) -> None:
