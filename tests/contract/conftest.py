@@ -5,16 +5,21 @@ from pathlib import Path
 
 import pytest
 from tests.contract.engine_double import EngineDouble
+from tests.contract.store_double import Store
 
 from evictd.runtimes.docker import DockerRuntime, Engine, runtime
 
 
 @pytest.fixture
 async def double(tmp_path: Path) -> AsyncIterator[EngineDouble]:
-    double = EngineDouble(tmp_path / "docker.sock")
-    await double.open()
-    yield double
-    await double.close()
+    async with EngineDouble(tmp_path / "docker.sock") as double:
+        yield double
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    async with Store(tmp_path / "docker.sock") as store:
+        yield store
 
 
 @pytest.fixture

@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import weakref
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from aiohttp import web
+from tests.sockets import within_reach
 
 from evictd.runtimes.docker.endpoints import endpoint
 
@@ -16,7 +19,10 @@ class EngineDouble:
     """Answers from plain values. Whatever path is in `hanging` is never answered."""
 
     def __init__(self, socket: Path) -> None:
-        self.address = f"unix://{socket}"
+        reach = ExitStack()
+        weakref.finalize(self, reach.close)
+        self._socket = str(reach.enter_context(within_reach(socket.parent)) / socket.name)
+        self.address = f"unix://{self._socket}"
         self.version: dict[str, Any] = {"ApiVersion": "1.41"}
         self.information: dict[str, Any] = {"CgroupDriver": "cgroupfs"}
         self.listing: list[dict[str, Any]] = []
@@ -32,7 +38,6 @@ class EngineDouble:
         """Calls that nobody has listed: no test may end with one."""
         self.after_start: dict[str, Any] = {**RUNNING, "StartedAt": "2026-11-30T09:00:00Z"}
         """The state of a container that was started again."""
-        self._socket = socket
         self._runner: web.AppRunner | None = None
 
     def add(self, number: str, name: str, **labels: str) -> str:
@@ -58,13 +63,20 @@ class EngineDouble:
         application.router.add_route("*", "/{path:.*}", self._answer)
         self._runner = web.AppRunner(application, shutdown_timeout=0.1)
         await self._runner.setup()
-        await web.UnixSite(self._runner, str(self._socket)).start()
+        await web.UnixSite(self._runner, self._socket).start()
 
     async def close(self) -> None:
         """Hang up on everybody."""
         if self._runner is not None:
             await self._runner.cleanup()
         assert self.unlisted == [], f"not in evictd.runtimes.docker.endpoints: {self.unlisted}"
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         path = request.match_info["path"].partition("v1.41/")[2] or request.match_info["path"]

@@ -4,13 +4,15 @@ The fixture `pair` gives two ends of one bus; for the router alone both are the 
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pytest
+from tests import ear
+from tests.waiting import until
 
 from evictd.shell.bus import Bus, Delivery, Listing, Router
-from evictd.shell.bus.foreign import Foreign
+from evictd.shell.bus.foreign import Foreign, Heard
 from evictd_schemas import topics
 
 NODE = "edge-7"
@@ -20,23 +22,11 @@ BURST = 3_000
 """More than a broker with default limits keeps for one subscriber."""
 
 
-@dataclass
-class Ear:
-    """A listener that writes down what it hears."""
+@dataclass(eq=False)
+class Ear(ear.Ear):
+    """One that takes Evictions and events, unless it takes something else."""
 
     filters: Sequence[str] = (EVICTIONS, EVENTS)
-    heard: list[Delivery] = field(default_factory=list)
-    lists: list[Listing] = field(default_factory=list)
-
-    def deliver(self, delivery: Delivery) -> None:
-        self.heard.append(delivery)
-
-    def listed(self, listing: Listing) -> None:
-        self.lists.append(listing)
-
-    @property
-    def payloads(self) -> list[bytes]:
-        return [delivery.payload for delivery in self.heard]
 
     @property
     def newest(self) -> dict[str, bytes]:
@@ -48,15 +38,13 @@ class Pair:
     near: Bus
     far: Bus
 
-    async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait for a condition; the bus needs time only where a broker is between its ends."""
-        async with asyncio.timeout(20):
-            while not holds():  # noqa: ASYNC110 - what is waited for is a value, not an event
-                await asyncio.sleep(0.01)
+    async def retained_by_others(self, topic: str, payload: bytes) -> None:
+        """Somebody else has said it before; who is no end of the bus says nothing again."""
+        self.far.publish(topic, payload, retain=True)
 
     async def attached(self, bus: Bus, ear: Ear) -> Ear:
         bus.attach(ear)
-        await self.until(lambda: bool(ear.lists))
+        await until(lambda: bool(ear.lists))
         return ear
 
 
@@ -82,14 +70,14 @@ async def test_a_message_reaches_whoever_takes_its_topic_at_both_ends(pair: Pair
     far = await pair.attached(pair.far, Ear())
     other = await pair.attached(pair.far, Ear((topics.OBSERVATION.everywhere(NODE),)))
     pair.near.publish(eviction("web"), b'{"rev":1}', retain=True)
-    await pair.until(lambda: bool(near.heard and far.heard))
+    await until(lambda: bool(near.heard and far.heard))
     assert [near.payloads, far.payloads, other.payloads] == [[b'{"rev":1}'], [b'{"rev":1}'], []]
 
 
 async def test_what_comes_live_is_not_marked_as_listed(pair: Pair) -> None:
     far = await pair.attached(pair.far, Ear())
     pair.near.publish(eviction("web"), b'{"rev":1}', retain=True)
-    await pair.until(lambda: bool(far.heard))
+    await until(lambda: bool(far.heard))
     assert [delivery.listed for delivery in far.heard] == [False]
 
 
@@ -98,7 +86,7 @@ async def test_a_publisher_does_not_get_its_own_back(pair: Pair) -> None:
     far = await pair.attached(pair.far, Ear())
     pair.near.publish(eviction("web"), b'{"rev":1}', retain=True, publisher=near)
     pair.near.publish(EVENT, event(1), retain=False, publisher=near)
-    await pair.until(lambda: len(far.heard) == 2)
+    await until(lambda: len(far.heard) == 2)
     assert near.heard == []
 
 
@@ -106,7 +94,7 @@ async def test_state_is_listed_to_whoever_attaches_later(pair: Pair) -> None:
     first = await pair.attached(pair.far, Ear())
     pair.near.publish(eviction("web"), b'{"rev":1}', retain=True)
     pair.near.publish(eviction("web"), b'{"rev":2}', retain=True)
-    await pair.until(lambda: first.newest == {eviction("web"): b'{"rev":2}'})
+    await until(lambda: first.newest == {eviction("web"): b'{"rev":2}'})
     late = await pair.attached(pair.far, Ear())
     assert late.heard[0] == Delivery(topic=eviction("web"), payload=b'{"rev":2}', listed=True)
     assert late.lists[0] == Listing(authoritative=True)
@@ -115,7 +103,7 @@ async def test_state_is_listed_to_whoever_attaches_later(pair: Pair) -> None:
 async def test_an_event_is_not_listed(pair: Pair) -> None:
     first = await pair.attached(pair.far, Ear())
     pair.near.publish(EVENT, event(1), retain=False)
-    await pair.until(lambda: bool(first.heard))
+    await until(lambda: bool(first.heard))
     late = await pair.attached(pair.far, Ear())
     assert late.heard == []
 
@@ -123,9 +111,9 @@ async def test_an_event_is_not_listed(pair: Pair) -> None:
 async def test_the_empty_payload_says_gone_and_nothing_is_listed_after_it(pair: Pair) -> None:
     first = await pair.attached(pair.far, Ear())
     pair.near.publish(eviction("web"), b'{"rev":1}', retain=True)
-    await pair.until(lambda: first.payloads == [b'{"rev":1}'])
+    await until(lambda: first.payloads == [b'{"rev":1}'])
     pair.near.publish(eviction("web"), b"", retain=True)
-    await pair.until(lambda: first.payloads == [b'{"rev":1}', b""])
+    await until(lambda: first.payloads == [b'{"rev":1}', b""])
     late = await pair.attached(pair.far, Ear())
     assert late.heard == []
 
@@ -134,7 +122,7 @@ async def test_events_of_a_topic_arrive_all_and_in_order(pair: Pair) -> None:
     far = await pair.attached(pair.far, Ear())
     for number in range(500):
         pair.near.publish(EVENT, event(number), retain=False)
-    await pair.until(lambda: len(far.heard) == 500)
+    await until(lambda: len(far.heard) == 500)
     assert far.payloads == [event(number) for number in range(500)]
 
 
@@ -145,7 +133,7 @@ async def test_state_of_a_topic_never_goes_back_and_ends_at_the_newest(pair: Pai
     for number in numbers:
         pair.near.publish(eviction("web"), b'{"rev": %d}' % number, retain=True)
         await asyncio.sleep(0)
-    await pair.until(lambda: far.payloads[-1:] == [b'{"rev": 200}'])
+    await until(lambda: far.payloads[-1:] == [b'{"rev": 200}'])
     seen = [int(payload[8:-1]) for payload in far.payloads]
     assert seen == sorted(set(seen))
 
@@ -155,7 +143,7 @@ async def test_a_list_of_thousands_is_complete(pair: Pair) -> None:
     far = await pair.attached(pair.far, Ear())
     for number in range(BURST):
         pair.near.publish(eviction(f"pod-{number}"), event(number), retain=True, publisher=first)
-    await pair.until(lambda: len(far.heard) == BURST)
+    await until(lambda: len(far.heard) == BURST)
     late = await pair.attached(pair.far, Ear())
     assert late.newest == {eviction(f"pod-{number}"): event(number) for number in range(BURST)}
 
@@ -171,11 +159,11 @@ async def test_attaching_again_lists_what_is_there_now(pair: Pair) -> None:
     ear = await pair.attached(pair.far, Ear())
     pair.near.publish(eviction("kept"), b'{"rev":1}', retain=True)
     pair.near.publish(eviction("cleared"), b'{"rev":1}', retain=True)
-    await pair.until(lambda: len(ear.heard) == 2)
+    await until(lambda: len(ear.heard) == 2)
     pair.far.detach(ear)
     pair.near.publish(eviction("kept"), b'{"rev":2}', retain=True)
     pair.near.publish(eviction("cleared"), b"", retain=True)
-    await pair.until(lambda: len(witness.heard) == 4)
+    await until(lambda: len(witness.heard) == 4)
     assert len(ear.heard) == 2
     again = await pair.attached(pair.far, Ear())
     assert again.newest == {eviction("kept"): b'{"rev":2}'}
@@ -191,7 +179,7 @@ async def test_a_topic_of_others_is_heard_by_who_asked_for_it(pair: Pair) -> Non
     other = await pair.attached(pair.far, Ear())
     for number in range(20):
         pair.near.publish(OUTSIDE, event(number), retain=False)
-    await pair.until(lambda: len(near.heard) == len(far.heard) == 20)
+    await until(lambda: len(near.heard) == len(far.heard) == 20)
     assert near.payloads == far.payloads == [event(number) for number in range(20)]
     assert other.heard == []
 
@@ -199,27 +187,35 @@ async def test_a_topic_of_others_is_heard_by_who_asked_for_it(pair: Pair) -> Non
 async def test_what_others_have_retained_is_marked_as_listed(pair: Pair) -> None:
     first = await pair.attached(pair.far, Ear((OUTSIDE,)))
     pair.near.publish(OUTSIDE, b"before", retain=True)
-    await pair.until(lambda: bool(first.heard))
+    await until(lambda: bool(first.heard))
     late = await pair.attached(pair.far, Ear((OUTSIDE,)))
-    await pair.until(lambda: bool(late.heard))
+    await until(lambda: bool(late.heard))
     assert late.heard[0] == Delivery(topic=OUTSIDE, payload=b"before", listed=True)
+
+
+async def said(heard: Heard) -> bytes:
+    """The next message; that a list has come in between is told too."""
+    while (payload := await heard.take()) is None:
+        pass
+    return payload
 
 
 async def test_a_conversation_on_topics_of_others_goes_both_ways(pair: Pair) -> None:
     """What is said is not retained, and what was retained is not heard."""
     question, witness = "plant/shop/web/evict", await pair.attached(pair.far, Ear((OUTSIDE,)))
-    pair.far.publish(OUTSIDE, b"long ago", retain=True)
+    await pair.retained_by_others(OUTSIDE, b"long ago")
     asker, workload = Foreign(pair.near, (OUTSIDE,)), Foreign(pair.far, (question,))
     pair.near.attach(asker)
     pair.far.attach(workload)
-    await pair.attached(pair.near, Ear((OUTSIDE,)))
+    retained = await pair.attached(pair.near, Ear((OUTSIDE,)))
+    await until(lambda: retained.heard)
     await pair.attached(pair.far, Ear((question,)))
     async with asyncio.timeout(20):
         with asker.hear(OUTSIDE) as answers, workload.hear(question) as questions:
             asker.say(question, b"will you go?")
-            assert await questions.take() == b"will you go?"
+            assert await said(questions) == b"will you go?"
             workload.say(OUTSIDE, b"at once")
-            assert await answers.take() == b"at once"
+            assert await said(answers) == b"at once"
     late = await pair.attached(pair.far, Ear((question,)))
     assert late.heard == []
     assert all(delivery.topic == OUTSIDE for delivery in witness.heard)

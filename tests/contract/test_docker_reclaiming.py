@@ -25,14 +25,6 @@ ALL = Reclaims(
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    store = Store(tmp_path / "docker.sock")
-    await store.open()
-    yield store
-    await store.close()
-
-
-@pytest.fixture
 async def docker(store: Store, tmp_path: Path) -> AsyncIterator[DockerRuntime]:
     def settings(namespace: str, name: str) -> WorkloadSettings | None:
         return WorkloadSettings(protect=True) if name == "ours" else None

@@ -1,11 +1,11 @@
 """What an engine lets us ask: each endpoint that is used is tried, and nothing is changed."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from tests.contract.engine_double import EngineDouble
+from tests.sockets import within_reach
 
 from evictd.cli.checkup.engine import NEEDS, NEVER_TRIED
 from evictd.runtimes.docker import endpoints, rights
@@ -14,14 +14,6 @@ from evictd.runtimes.docker.rights import NOBODY, Sight, asked, environment
 REMOVING = ("GET /images/json", "DELETE /images/{id}", "DELETE /containers/{id}")
 """What only the removing of unused images and dead containers needs."""
 USED = [name for name in NEEDS if name not in REMOVING]
-
-
-@pytest.fixture
-async def double(tmp_path: Path) -> AsyncIterator[EngineDouble]:
-    engine = EngineDouble(tmp_path / "engine.sock")
-    await engine.open()
-    yield engine
-    await engine.close()
 
 
 def statuses(sight: Sight) -> dict[str, int | None]:
@@ -103,8 +95,9 @@ async def test_what_is_no_engine_is_told_in_one_line(tmp_path: Path) -> None:
         writer.write(b"\xff\n" * 4000)
         writer.close()
 
-    async with await asyncio.start_unix_server(babble, tmp_path / "other.sock"):
-        (only,) = (await asked(f"unix://{tmp_path}/other.sock")).answers
+    with within_reach(tmp_path) as folder:
+        async with await asyncio.start_unix_server(babble, folder / "other.sock"):
+            (only,) = (await asked(f"unix://{folder}/other.sock")).answers
     assert only.status is None
     assert 0 < len(only.why) <= rights.WHY_CHARACTERS_MAX
     assert "\n" not in only.why

@@ -77,7 +77,7 @@ async def test_the_double_tells_a_call_that_nobody_has_listed(tmp_path: Path) ->
     """So that every test over it holds the list."""
     double = EngineDouble(tmp_path / "other.sock")
     await double.open()
-    connector = aiohttp.UnixConnector(str(tmp_path / "other.sock"))
+    connector = aiohttp.UnixConnector(double.address.removeprefix("unix://"))
     async with (
         aiohttp.ClientSession(connector=connector) as session,
         session.post("http://docker/v1.41/volumes/prune") as answer,

@@ -7,10 +7,26 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from random import SystemRandom
 
 import pytest
 
-START_SECONDS = 10.0
+START_SECONDS = 20.0
+PORTS = range(20_000, 32_000)
+"""Below those that the kernel gives to whoever connects: none of these is taken while its broker is
+away and its clients try to connect again."""
+
+
+def free_port() -> int:
+    """One on which nobody listens. By chance, since other test processes look for one too."""
+    for port in SystemRandom().sample(PORTS, len(PORTS)):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError(f"no port of {PORTS} is free")
 
 
 class Mosquitto:
@@ -18,9 +34,7 @@ class Mosquitto:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"mqtt://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -29,12 +43,21 @@ class Mosquitto:
         assert self._process is not None
         return self._process.pid
 
-    def start(self, *, persistent: bool = False, access: str | None = None) -> None:
-        """Returns when it takes connections. `access`: the text of its access list."""
+    def start(
+        self,
+        *,
+        persistent: bool = False,
+        access: str | None = None,
+        queued_max: int = 100_000,
+        inflight_max: int = 100,
+    ) -> None:
+        """Returns when it takes connections. `access`: the text of its access list; the others are
+        messages that it keeps for one reader, and of which it waits for the answer."""
         configuration = self._folder / "mosquitto.conf"
         configuration.write_text(
             f"listener {self.port} 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\n"
-            "max_queued_messages 100000\nmax_inflight_messages 100\nmax_packet_size 4194304\n"
+            f"max_queued_messages {queued_max}\nmax_inflight_messages {inflight_max}\n"
+            "max_packet_size 4194304\n"
             f"persistence {'true' if persistent else 'false'}\n"
             f"persistence_location {self._folder}/\nlog_dest stdout\n"
             f"{'user root' if os.geteuid() == 0 else ''}\n"
@@ -68,7 +91,10 @@ class Mosquitto:
 
     def _await_listening(self) -> None:
         pause = threading.Event()
+        assert self._process is not None
         for _ in range(int(START_SECONDS / 0.01)):
+            if self._process.poll() is not None:
+                break
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
             except OSError:

@@ -1,16 +1,17 @@
 """Both sides of a bus under test: an evictor as far as the bus can tell, and anybody else."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 from aiomqtt import Client, ProtocolVersion
+from tests import ear
 
-from evictd.shell.bus import Delivery, Listing, Router
+from evictd.shell.bus import Router
 from evictd.shell.bus.address import address
 from evictd.shell.bus.link import Link
 from evictd.shell.bus.marks import Mark
@@ -29,17 +30,9 @@ def wish(name: str) -> str:
     return topics.WISH.at(NODE, domain="acme.io", key="person", name=name)
 
 
-@dataclass
-class Ear:
+@dataclass(eq=False)
+class Ear(ear.Ear):
     filters: Sequence[str] = (WISHES,)
-    heard: list[Delivery] = field(default_factory=list)
-    lists: list[Listing] = field(default_factory=list)
-
-    def deliver(self, delivery: Delivery) -> None:
-        self.heard.append(delivery)
-
-    def listed(self, listing: Listing) -> None:
-        self.lists.append(listing)
 
 
 class Process:
@@ -119,12 +112,6 @@ async def outsider(broker: Any) -> AsyncIterator[Outsider]:
         yield someone
         reading.cancel()
         await asyncio.wait([reading])
-
-
-async def until(holds: Callable[[], object], seconds: float = 20) -> None:
-    async with asyncio.timeout(seconds):
-        while not holds():  # noqa: ASYNC110 - what is waited for is a value, not an event
-            await asyncio.sleep(0.01)
 
 
 def status(**fields: Any) -> bytes:

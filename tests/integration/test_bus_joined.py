@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from aiomqtt import Client, ProtocolVersion
 from tests.contract import test_bus as suite
 
 from evictd.shell.bus import Router
@@ -16,6 +18,15 @@ from evictd.shell.epoch import Epoch
 from evictd_schemas.topics import Role
 
 globals().update({name: test for name, test in vars(suite).items() if name.startswith("test_")})
+
+
+@dataclass
+class Joined(suite.Pair):
+    port: int
+
+    async def retained_by_others(self, topic: str, payload: bytes) -> None:
+        async with Client("127.0.0.1", self.port, protocol=ProtocolVersion.V5) as someone:
+            await someone.publish(topic, payload, qos=1, retain=True)
 
 
 @pytest.fixture
@@ -36,6 +47,6 @@ async def pair(broker: Any) -> AsyncIterator[Any]:
             ends.append((router, link))
         for _, link in ends:
             await asyncio.wait_for(link.connected.wait(), 10)
-        yield suite.Pair(*(router for router, _ in ends))
+        yield Joined(*(router for router, _ in ends), broker.port)
         for _, link in ends:
             link.stop()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -40,7 +39,6 @@ if os.geteuid() == 0:
 evictd.cli.main()
 """
 """As somebody who may do nothing. Loaded before: root's Python may be for root alone to read."""
-MIRROR_SECONDS = 1.0
 
 
 def doctor(
@@ -226,7 +224,7 @@ async def test_a_trial_leaves_nothing_behind(broker: Mosquitto) -> None:
     """Nobody who comes after it, or was there before it, has anything of it."""
     async with connect(broker.url) as before:
         await trial(address(broker.url))
-        async with connect(broker.url, seconds=MIRROR_SECONDS) as after:
+        async with connect(broker.url) as after:
             for mirror in (before, after):
                 assert [*mirror.objects(topics.WORKER)] == []
     assert (await trial(address(broker.url))).listed == 0
@@ -246,20 +244,12 @@ def test_a_list_that_the_broker_cuts_is_longer_in_parts(
     """A broker that keeps few messages for one reader says less than it has."""
     monkeypatch.setattr(link_trial, "LISTED_MANY", 20)
     stingy = Mosquitto(tmp_path)
-    stingy.start()
-    stingy.kill()
-    file = tmp_path / "mosquitto.conf"
-    text = file.read_text().replace("max_queued_messages 100000", "max_queued_messages 20")
-    file.write_text(text.replace("max_inflight_messages 100", "max_inflight_messages 5"))
-    program = shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin")
-    running = subprocess.Popen([str(program), "-c", file], stdout=subprocess.DEVNULL)
+    stingy.start(queued_max=20, inflight_max=5)
     try:
-        stingy._await_listening()
         asyncio.run(_filled(stingy.url))
         found = asyncio.run(trial(address(stingy.url)))
     finally:
-        running.kill()
-        running.wait()
+        stingy.kill()
     assert found.listed_in_parts is not None
     assert found.listed < found.listed_in_parts
 

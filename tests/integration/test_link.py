@@ -17,9 +17,9 @@ from tests.integration.peers import (
     outsider,
     running,
     status,
-    until,
     wish,
 )
+from tests.waiting import until
 
 from evictd.shell.bus import Delivery, Listing, intake
 from evictd.shell.bus.address import address
@@ -161,7 +161,7 @@ async def test_stopping_while_a_broker_takes_no_login_ends_within_the_deadline(
     process.link.stop()
     await asyncio.wait_for(task, 8)
     broker.signal(signal.SIGCONT)
-    await until(lambda: len(asyncio.all_tasks()) == 1, 1)
+    await until(lambda: len(asyncio.all_tasks()) == 1)
 
 
 async def test_a_newer_process_replaces_the_older_which_does_not_connect_again(

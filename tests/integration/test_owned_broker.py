@@ -7,13 +7,14 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 from aiomqtt import Client, MqttError, ProtocolVersion
 from structlog.contextvars import bound_contextvars, merge_contextvars
 from structlog.testing import capture_logs
+from tests.waiting import until
 
 from evictd.core.errors import HostError, InputError, PeerError
 from evictd.core.exchange import Exchange
@@ -53,12 +54,6 @@ def client(address: Address) -> Client:
         password=address.password,
         protocol=ProtocolVersion.V5,
     )
-
-
-async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(20):
-        while not holds():  # noqa: ASYNC110 - what is waited for is a value, not an event
-            await asyncio.sleep(0.01)
 
 
 async def retained(broker: OwnedBroker) -> dict[str, bytes]:
@@ -258,14 +253,14 @@ async def test_it_is_started_again_when_it_dies(broker: OwnedBroker) -> None:
     port, pid = broker.port, broker.pid
     os.kill(pid, signal.SIGKILL)
     await until(lambda: broker.restarts == 1 and broker.pid != pid)
-    async with asyncio.timeout(10):
-        while True:
-            try:
-                assert await says(broker, "collector", OBSERVATION)
-            except MqttError:
-                await asyncio.sleep(0.05)
-            else:
-                break
+
+    async def takes_logins() -> bool:
+        try:
+            return await says(broker, "collector", OBSERVATION)
+        except MqttError:
+            return False
+
+    await until(takes_logins)
     assert broker.port == port
 
 
@@ -302,9 +297,11 @@ async def test_it_ends_with_evictd_even_when_that_is_killed(folder: Path) -> Non
 
     pid, started = await asyncio.to_thread(kill_owner)
     assert started is not None
-    async with asyncio.timeout(10):
-        while await asyncio.to_thread(processes.start_time, pid) == started:  # noqa: ASYNC110 - a process
-            await asyncio.sleep(0.01)
+
+    async def has_ended() -> bool:
+        return await asyncio.to_thread(processes.start_time, pid) != started
+
+    await until(has_ended)
     async with OwnedBroker(folder) as again:
         assert await says(again, "collector", OBSERVATION)
 

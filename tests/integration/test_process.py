@@ -6,10 +6,12 @@ import signal
 import sqlite3
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
+
+from tests.waiting import until
 
 from evictd.client import Mirror, connect
 from evictd_schemas import WorkerStatus, topics
@@ -110,15 +112,10 @@ async def noted(folder: Path, number: int) -> None:
         with closing(sqlite3.connect(folder / "controller.journal")) as connection:
             return int(connection.execute("SELECT count(*) FROM marks").fetchone()[0])
 
-    async with asyncio.timeout(20):
-        while await asyncio.to_thread(marks) < number:  # noqa: ASYNC110 - a file
-            await asyncio.sleep(0.05)
+    async def has_them() -> bool:
+        return await asyncio.to_thread(marks) >= number
 
-
-async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(20):
-        while not holds():  # noqa: ASYNC110 - what is waited for is a value, not an event
-            await asyncio.sleep(0.01)
+    await until(has_them)
 
 
 def status(mirror: Mirror) -> WorkerStatus | None:
@@ -180,7 +177,7 @@ async def test_a_successor_does_not_believe_a_broker_that_lost_its_store(
         await until(lambda: said(mirror, "ready"))
         request(mirror, "web")
         await until(lambda: evictions(mirror) == ["web"])
-        await asyncio.sleep(1.5)  # the journal notes what the broker has with each beat
+        await noted(tmp_path, 1)
         process.kill()
         await process.wait()
     await asyncio.to_thread(broker.kill)

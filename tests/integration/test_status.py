@@ -7,15 +7,15 @@ import sys
 from pathlib import Path
 
 from tests.integration.processes import Site, until
-from tests.sockets import bind
+from tests.sockets import within_reach
 
 
 def test_an_engine_that_does_not_answer_is_told_by_status_within_seconds(tmp_path: Path) -> None:
     """While memory is looked at all the same."""
-    with socket.socket(socket.AF_UNIX) as deaf:
-        bind(deaf, tmp_path / "engine.sock")
+    with within_reach(tmp_path) as folder, socket.socket(socket.AF_UNIX) as deaf:
+        deaf.bind(str(folder / "engine.sock"))
         deaf.listen()
-        docker = {"enabled": True, "socket": str(tmp_path / "engine.sock")}
+        docker = {"enabled": True, "socket": str(folder / "engine.sock")}
         site = Site(folder=tmp_path, settings={"sources": {"runtimes": {"docker": docker}}})
         with site.running("up"):
             until("the worker says so", lambda: "docker" in site.status("up").get("message", ""))

@@ -7,9 +7,10 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.ear import Ear
 
 from evictd.core.errors import InputError
-from evictd.shell.bus import Delivery, Listing, Router, outbox
+from evictd.shell.bus import Delivery, Router, outbox
 from evictd.shell.bus.address import Address, address
 from evictd.shell.bus.intake import Intake
 from evictd.shell.bus.marks import CLEARED_MAX, Ledger, Mark, read_mark
@@ -197,24 +198,11 @@ def test_each_role_lists_what_it_wrote() -> None:
     assert topics.REQUEST_STATUS.everywhere() in written_by(Role.CONTROLLER, "+")
 
 
-class Ear:
-    filters = ALL_FILTERS
-
-    def __init__(self) -> None:
-        self.heard: list[Delivery] = []
-
-    def deliver(self, delivery: Delivery) -> None:
-        self.heard.append(delivery)
-
-    def listed(self, listing: Listing) -> None:
-        """Nothing hangs on it."""
-
-
 class Side:
     """A receiving side with a router behind it."""
 
     def __init__(self, *, stays: bool = True) -> None:
-        self.router, self.box, self.ear = Router(), Outbox(), Ear()
+        self.router, self.box, self.ear = Router(), Outbox(), Ear(ALL_FILTERS)
         self.router.attach(self.ear)
         self.outranked: list[Mark] = []
         self.judged: list[Delivery] = []

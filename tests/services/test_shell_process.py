@@ -14,7 +14,8 @@ import msgspec
 import pytest
 import structlog
 from msgspec import Struct
-from tests.sockets import bind
+from tests.sockets import within_reach
+from tests.waiting import until
 
 from evictd.core.effects import Publish, Tick, WakeAt
 from evictd.core.errors import Bug, HostError
@@ -107,9 +108,7 @@ async def running(folder: Path) -> AsyncIterator[Counter]:
     built: list[Counter] = []
     stopping = asyncio.Event()
     task = asyncio.create_task(run_workers(process(folder), [post(built)], stopping=stopping))
-    async with asyncio.timeout(10):
-        while not built:  # noqa: ASYNC110 - what is waited for is a value, not an event
-            await asyncio.sleep(0.01)
+    await until(lambda: built)
     yield built[0]
     stopping.set()
     await task
@@ -120,9 +119,7 @@ def observe(counter: Counter) -> None:
 
 
 async def counted(counter: Counter, number: int) -> None:
-    async with asyncio.timeout(10):
-        while counter.states.get(NODE) != Count(number=number):  # noqa: ASYNC110 - a value
-            await asyncio.sleep(0.01)
+    await until(lambda: counter.states.get(NODE) == Count(number=number))
 
 
 async def test_a_worker_goes_on_where_the_process_before_it_ended(tmp_path: Path) -> None:
@@ -155,12 +152,11 @@ async def test_the_alive_file_holds_boot_time_and_is_gone_after_an_orderly_end(
 ) -> None:
     monkeypatch.setattr(vitals, "BEAT_SECONDS", 0.01)
     file = tmp_path / "evictor.alive"
+    began_seconds = SystemClock().now().boot_seconds
     async with running(tmp_path):
-        async with asyncio.timeout(10):
-            while not await asyncio.to_thread(file.exists):  # noqa: ASYNC110 - a file
-                await asyncio.sleep(0.01)
+        await until(lambda: asyncio.to_thread(file.exists))
         seconds = float(await asyncio.to_thread(file.read_text))
-        assert 0 <= SystemClock().now().boot_seconds - seconds < 10
+        assert began_seconds - 1 <= seconds <= SystemClock().now().boot_seconds
     assert not await asyncio.to_thread(file.exists)
 
 
@@ -240,12 +236,13 @@ def test_a_foreign_node_that_was_left_stays_left_and_an_unknown_one_has_no_rules
 
 
 def test_systemd_is_told_over_its_socket_and_nobody_where_there_is_none(tmp_path: Path) -> None:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
-        bind(systemd, tmp_path / "notify")
-        notifier = Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify")})
-        notifier.tell(READY="1", STATUS="well")
-        assert systemd.recv(100) == b"READY=1\nSTATUS=well"
-    Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify")}).tell(READY="1")
+    with within_reach(tmp_path) as folder:
+        place = str(folder / "notify")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+            systemd.bind(place)
+            Notifier({"NOTIFY_SOCKET": place}).tell(READY="1", STATUS="well")
+            assert systemd.recv(100) == b"READY=1\nSTATUS=well"
+        Notifier({"NOTIFY_SOCKET": place}).tell(READY="1")
     Notifier({}).tell(READY="1")
 
 

@@ -2,11 +2,12 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import anyio
+from tests.waiting import until
 
 from evictd.responder import Responder
 from evictd.responder.command import Command, Places
@@ -52,11 +53,12 @@ async def test_it_is_told_the_target_and_the_reason_and_no_secret(
     monkeypatch.setenv("EVICTD_BROKERPASSWORD", "secret")
     monkeypatch.setenv("EVICTD_BROKERPASSWORD_FILE", "/etc/secret")
     told = tmp_path / "told"
-    async with staged(script(f'env >"{told}"')) as stage:
+    async with staged(script(f'env -0 >"{told}"')) as stage:
         pod = await stage.add("web")
         await stage.evict("web", reason=Reason(signal="memory.available", message="low; rm -rf"))
         await ended(stage)
-    lines = dict(line.split("=", 1) for line in (await anyio.Path(told).read_text()).splitlines())
+    text = (await anyio.Path(told).read_text()).rstrip("\0")
+    lines = dict(line.split("=", 1) for line in text.split("\0"))
     given = {name: value for name, value in lines.items() if name.startswith("EVICTION_")}
     assert given == {
         "EVICTION_NODE": "stage-1",
@@ -92,10 +94,10 @@ async def test_a_command_that_is_not_there_is_told_as_failed() -> None:
 async def test_what_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
     child = tmp_path / "child"
     text = f'sh -c "echo \\$\\$ >{child}; exec sleep 1000" & echo waiting; wait'
-    async with staged(script(text, seconds=0.5)) as stage:
+    async with staged(script(text, seconds=2)) as stage:
         await stage.evict("web")
-        assert await ended(stage) == "failed: TimeoutError: not done in 0.5 s: waiting"
-        await wait_until(lambda: gone(child))
+        assert await ended(stage) == "failed: TimeoutError: not done in 2 s: waiting"
+        await until(lambda: anyio.to_thread.run_sync(gone, child))
 
 
 async def test_a_canceled_command_gets_sigterm_and_then_sigkill(tmp_path: Path) -> None:
@@ -104,9 +106,9 @@ async def test_a_canceled_command_gets_sigterm_and_then_sigkill(tmp_path: Path) 
     text = f'trap "echo term >>{story}" TERM; echo $$ >{deaf}; while :; do sleep 0.1; done'
     async with staged(script(text)) as stage:
         await stage.evict("web")
-        await wait_until(deaf.exists)
+        await until(lambda: anyio.to_thread.run_sync(deaf.exists))
         await stage.withdraw("web")
-        await wait_until(lambda: gone(deaf))
+        await until(lambda: anyio.to_thread.run_sync(gone, deaf))
         assert await anyio.Path(story).read_text() == "term\n"
         assert stage.state("web") == "Canceled"
 
@@ -160,13 +162,6 @@ async def test_in_a_dry_run_it_is_told_so() -> None:
     async with staged(command) as stage:
         await stage.evict("web", dry_run=True)
         assert await ended(stage) == "would save, dry: true"
-
-
-async def wait_until(holds: Callable[[], bool]) -> None:
-    """What looks at files does so beside the loop."""
-    with anyio.fail_after(20):
-        while not await anyio.to_thread.run_sync(holds):  # noqa: ASYNC110 - files tell nobody
-            await anyio.sleep(0.05)
 
 
 def gone(file: Path) -> bool:
