@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests import ear
 
 from evictd.core.effects import BusEffect
 from evictd.core.evaluation import Given, Watch
@@ -15,14 +16,14 @@ from evictd.core.rules import KUBELET, Rules
 from evictd.core.signals.thresholds import Amount, Threshold
 from evictd.evaluator import Evaluator
 from evictd.shell.blocking import inline
-from evictd.shell.bus import Delivery, Listing, Router
+from evictd.shell.bus import Router
 from evictd.shell.clock import LoopClock
 from evictd.shell.epoch import Epoch
 from evictd.shell.inbox import Inbox
 from evictd.shell.journal import MemoryJournal
 from evictd.shell.serving import NODES_MAX
 from evictd.shell.supervise import Outside
-from evictd_schemas import Event, Pressure, topics
+from evictd_schemas import Pressure, topics
 
 pytestmark = pytest.mark.looptime
 
@@ -34,32 +35,14 @@ SOFT = Threshold(
 )
 
 
-class Ear:
+class Ear(ear.Ear):
     """Hears all that is published."""
-
-    filters = ("#",)
-
-    def __init__(self) -> None:
-        self.heard: list[Delivery] = []
-
-    def deliver(self, delivery: Delivery) -> None:
-        self.heard.append(delivery)
-
-    def listed(self, listing: Listing) -> None:
-        """It decides nothing."""
 
     def pressures(self, node: str = "edge") -> list[Pressure]:
         return [
             msgspec.json.decode(delivery.payload, type=Pressure)
             for delivery in self.heard
             if delivery.topic == topics.PRESSURE.at(node) and delivery.payload
-        ]
-
-    def events(self) -> list[Event]:
-        return [
-            msgspec.json.decode(delivery.payload, type=Event)
-            for delivery in self.heard
-            if "/events/" in delivery.topic
         ]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests import ear as ears
 
 from evictd.core.decision import Plan
 from evictd.core.evaluation import Watch
@@ -16,7 +17,7 @@ from evictd.core.signals.thresholds import Amount, Threshold
 from evictd.evaluator import Evaluator
 from evictd.evictor import Evictor
 from evictd.shell.blocking import inline
-from evictd.shell.bus import Delivery, Listing, Router
+from evictd.shell.bus import Router
 from evictd.shell.clock import LoopClock
 from evictd.shell.epoch import Epoch
 from evictd.shell.inbox import Inbox
@@ -26,7 +27,6 @@ from evictd.shell.supervise import Outside
 from evictd_schemas import (
     Condition,
     Decision,
-    Event,
     EvictionRequest,
     Order,
     Pressure,
@@ -47,34 +47,12 @@ REQUEST = topics.REQUEST.at(
 )
 
 
-class Ear:
+class Ear(ears.Ear):
     """Hears all that is published."""
-
-    filters = ("#",)
-
-    def __init__(self) -> None:
-        self.heard: list[Delivery] = []
-
-    def deliver(self, delivery: Delivery) -> None:
-        self.heard.append(delivery)
-
-    def listed(self, listing: Listing) -> None:
-        """It decides nothing."""
-
-    def on(self, topic: str) -> list[bytes]:
-        """Everything that was said on a topic."""
-        return [delivery.payload for delivery in self.heard if delivery.topic == topic]
 
     def decisions(self, node: str = "edge") -> list[Decision]:
         payloads = self.on(topics.DECISION.at(node))
         return [msgspec.json.decode(payload, type=Decision) for payload in payloads if payload]
-
-    def rejections(self) -> list[Event]:
-        return [
-            msgspec.json.decode(delivery.payload, type=Event)
-            for delivery in self.heard
-            if delivery.topic.endswith("/events/evictor/MessageRejected")
-        ]
 
 
 def rules_of(node: str) -> Rules | None:
@@ -361,7 +339,7 @@ async def test_the_evictor_answers_for_what_it_judges(
         for _ in range(2):
             say(router, topic, payload)
         await settle()
-        (event,) = ear.rejections()
+        (event,) = ear.events("evictor/MessageRejected")
         assert (event.data["topic"], event.data["field"]) == (topic, field)
 
 
@@ -372,7 +350,7 @@ async def test_what_others_judge_is_only_counted() -> None:
         say(router, topics.OBSERVATION.at("edge"), observation(1, node="other"))
         say(router, topics.EVICTION.at("edge", namespace="shop", name="pod-1-web"), b"[]")
         await settle()
-        assert ear.rejections() == []
+        assert ear.events("evictor/MessageRejected") == []
         assert worker.reception.rejected == 2
 
 
