@@ -101,7 +101,7 @@ class Writing(Struct, frozen=True, kw_only=True):
 def noted(
     writing: Writing | None, observation: Observation, layout: Layout, moment: Moment
 ) -> Writing:
-    """With one more observation; the same count seen again changes nothing."""
+    """With one more observation; the very same where nobody was counted anew."""
     before = writing or Writing()
     if observation.pods is None:
         return before
@@ -112,10 +112,15 @@ def noted(
         for signal, reading in observation.signals.items()
         if signal in parts
     }
-    tracks = {}
+    tracks: dict[str, Track] = {}
     for pod in observation.pods:
         counted = _counted(pod, observation.time)
-        if counted is not None:
+        if counted is None:
+            continue
+        track = before.tracks.get(pod.uid)
+        if track is not None and rebooted(track.last.moment, moment):
+            track = None
+        if track is None or track.last.counted != counted:
             count = Count(
                 moment=moment,
                 counted=counted,
@@ -124,13 +129,11 @@ def noted(
                 available=available,
                 freed=before.freed,
             )
-            tracks[pod.uid] = _followed(before.tracks.get(pod.uid), reference(pod), count)
-    gone = {**before.ended, **before.tracks}
-    ended = {
-        uid: track
-        for uid, track in gone.items()
-        if uid not in tracks and elapsed_seconds(track.last.moment, moment) < ENDED_SECONDS
-    }
+            track = _followed(track, reference(pod), count)
+        tracks[pod.uid] = track
+    ended = _ended(before, {pod.uid for pod in observation.pods}, moment)
+    if writing is not None and (tracks, ended) == (before.tracks, before.ended):
+        return writing
     return structs.replace(before, tracks=tracks, ended=ended)
 
 
@@ -195,13 +198,21 @@ def held_amount(writing: Writing, signal: str) -> int:
 
 
 def _followed(track: Track | None, pod: PodReference, count: Count) -> Track:
-    if track is None or rebooted(track.last.moment, count.moment):
+    """With one more count of it."""
+    if track is None:
         return Track(pod=pod, since=count, next=count, last=count)
-    if track.last.counted == count.counted:
-        return track
     if elapsed_seconds(track.next.moment, count.moment) < WINDOW_SECONDS:
         return structs.replace(track, last=count)
     return Track(pod=pod, since=track.next, next=count, last=count)
+
+
+def _ended(before: Writing, listed: Collection[str], moment: Moment) -> dict[str, Track]:
+    """Who is listed no more, but was a short while ago."""
+    return {
+        uid: track
+        for uid, track in (*before.ended.items(), *before.tracks.items())
+        if uid not in listed and elapsed_seconds(track.last.moment, moment) < ENDED_SECONDS
+    }
 
 
 def _losses(writing: Writing, signal: str) -> Iterator[Loss]:
