@@ -31,7 +31,8 @@ def keep(rules: Rules, plan: Plan, given: Judged, layout: Layout, now: Now) -> S
     plan = structs.replace(plan, observed=observed)
     if rules.profile.stop_one_growing_writer:
         writing = growth.noted(plan.writing, given.observation, layout, observed)
-        plan = structs.replace(plan, writing=writing, losses=growth.losses(writing, layout))
+        if writing is not plan.writing:  # else nobody was counted anew
+            plan = structs.replace(plan, writing=writing, losses=growth.losses(writing, layout))
     plan = _with_gone_targets(rules, plan, given, now)
     plan = _with_returned_victims(plan, given, now)
     plan = _with_stuck_evictions(rules, plan, now)
