@@ -14,12 +14,23 @@ from evictd.client import connect
 from evictd.core.decision import Judged, Plan, decide
 from evictd.core.evaluation import Observed, Watch, evaluate
 from evictd.core.moments import Now
+from evictd.core.pods import reference
 from evictd.shell.configuration import load_text, rules_of
 from evictd.simulation import recording
 from evictd.simulation.replay import replay
-from evictd_schemas import Decision, Observation, Pressure, Wish, topics
+from evictd_schemas import (
+    Decision,
+    Growth,
+    Loss,
+    Observation,
+    Pressure,
+    SignalReading,
+    Wish,
+    topics,
+)
 
 NODE = "reading-1"
+FULL = "reading-2"
 CONFIGURATION = "profile: kubelet\nevictionHard: {memory.available: 500Mi}\n"
 FOUND = {
     "node": NODE,
@@ -103,6 +114,46 @@ def test_a_node_on_the_bus_is_ranked_explained_and_recorded(
     assert {topics.OBSERVATION.at(NODE), topics.DECISION.at(NODE)} <= {line.topic for line in lines}
     assert all(line.listed for line in lines)
     assert replay(recording.read(tmp_path / "r.jsonl")).differences == ()
+
+
+async def publish_full_disk(broker: str) -> None:
+    """`batch` fills it, as its evictor has measured."""
+    found = msgspec.convert({**FOUND, "node": FULL}, Observation)
+    signals = {"nodefs.available": SignalReading(available=1 << 30, capacity=16 << 30)}
+    found = msgspec.structs.replace(found, signals=signals)
+    growth = Growth(
+        pod=reference(next(pod for pod in found.pods or () if pod.name == "batch")),
+        grown=1 << 30,
+        seconds=64,
+        per_second=16 << 20,
+        lost=1 << 30,
+        left=1 << 30,
+    )
+    loss = Loss(
+        signal="nodefs.available", lost=1 << 30, seconds=64, unattributed=0, growing=(growth,)
+    )
+    decision = Decision(
+        node=FULL, time=found.time, sequence=1, mode="act", action="None", reason="", losses=(loss,)
+    )
+    async with connect(broker, FULL) as mirror:
+        mirror.publish(topics.OBSERVATION, found, FULL)
+        mirror.publish(topics.DECISION, decision, FULL)
+
+
+def test_who_fills_a_disk_is_ranked_by_the_growth_that_the_evictor_measured(
+    shared_broker: Mosquitto, tmp_path: Path
+) -> None:
+    """One look would show nobody's."""
+    (tmp_path / "evictd.yaml").write_text("candidates: all\n")
+    asyncio.run(publish_full_disk(shared_broker.url))
+    where = ("--broker", shared_broker.url, "--node", FULL, "--signal", "nodefs.available")
+    ranked = evictd(tmp_path, "rank", *where)
+    assert (ranked.returncode, ranked.stderr) == (0, "")
+    rows = [line.split() for line in ranked.stdout.splitlines() if line[1:2] == "."]
+    assert {(row[1], row[2], row[-1]) for row in rows} == {
+        ("shop/batch", "Victim", "16Mi/s"),
+        ("shop/web", "Candidate", "-"),
+    }
 
 
 def test_a_node_that_nobody_observes_is_not_found(shared_broker: Mosquitto, tmp_path: Path) -> None:
