@@ -52,7 +52,9 @@ last look at the machine."""
 CODEC = msgspec.json.Decoder(Case)
 
 
-def pod_of(uid: str, *, protected: bool, phase: str, group: str | None) -> Pod:
+def pod_of(
+    uid: str, *, protected: bool, phase: str, group: str | None, mark: datetime | None
+) -> Pod:
     return Pod(
         namespace="shop",
         name="web",
@@ -60,6 +62,7 @@ def pod_of(uid: str, *, protected: bool, phase: str, group: str | None) -> Pod:
         phase=phase,
         protected=protected,
         scheduling_group=group,
+        deletion_time=mark,
         eviction_responders=(
             DeclaredResponder(name=DRAIN, priority=10000, start_deadline_seconds=60),
             DeclaredResponder(name=COPY, priority=5000, heartbeat_deadline_seconds=30),
@@ -197,6 +200,7 @@ class Target_(RuleBasedStateMachine):
         protected=st.sampled_from([False, False, False, True]),
         phase=st.sampled_from(["Running", "Running", "Succeeded"]),
         group=st.sampled_from([None, None, None, None, "g"]),
+        mark=st.sampled_from([None, None, FIRST, LAST]),
     )
     def sight(
         self,
@@ -207,10 +211,11 @@ class Target_(RuleBasedStateMachine):
         protected: bool,
         phase: str,
         group: str | None,
+        mark: datetime | None,
     ) -> None:
         pod = None
         if uid is not None:
-            pod = pod_of(uid, protected=protected, phase=phase, group=group)
+            pod = pod_of(uid, protected=protected, phase=phase, group=group, mark=mark)
         moment = Moment(time=self.now.utc)
         self.feed(Sighted(pod=pod, moment=moment, live=live, complete=complete))
 

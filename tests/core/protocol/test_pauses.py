@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
-from tests.core.protocol.stage import WEB, Stage
+from tests.core.protocol.stage import SECOND, WEB, Stage
 
+from evictd.core.protocol.acceptance import pause_end
 from evictd.core.protocol.conditions import CANCELED, EXHAUSTED, Verdict, conclude
-from evictd.core.protocol.patience import pause_end
 from evictd.core.protocol.policy import (
     EVICTD,
     ROUND_PAUSE_SECONDS,
@@ -51,3 +51,35 @@ def test_a_target_that_ends_in_the_pause_is_told_of_at_once(pod: Pod | None) -> 
     stage.after(5)
     assert stage.answer() == ("Succeeded", "")
     assert stage.reasons.count("Evicted") == 1
+
+
+def test_a_rehearsal_has_room_in_the_pause_and_ends_with_it() -> None:
+    stage = Stage(pod=structs.replace(WEB, eviction_responders=()))
+    stage.request()
+    stage.report(DEFAULT_RESPONDER, completion_time=stage.time())
+    stage.after(31)
+    stage.request("look", dry_run=True)
+    assert stage.eviction(SECOND).status.dry_run
+    assert stage.answer("look") == ("AwaitingEviction", "")
+    stage.after(28)
+    assert stage.states(SECOND) == ("Active",)
+    stage.after(2)
+    assert stage.ended(SECOND) == ("DryRun", "a real request ends the dry run")
+    assert stage.states("pod-3-web") == ("Active",)
+
+
+def test_rehearsals_make_no_pause_forgotten() -> None:
+    stage = Stage(pod=structs.replace(WEB, eviction_responders=()))
+    stage.request()
+    for _ in range(4):
+        stage.after(120)
+        name = stage.case.evictions[-1].metadata.name
+        stage.report(DEFAULT_RESPONDER, name, completion_time=stage.time())
+        stage.after(31)
+    assert stage.case.evictions[-1].status.round == 3
+    for number in range(8):
+        stage.request(f"look-{number}", dry_run=True)
+        name = stage.case.evictions[-1].metadata.name
+        stage.report(DEFAULT_RESPONDER, name, completion_time=stage.time())
+    real = [item for item in stage.case.evictions if not item.status.dry_run]
+    assert [item.status.round for item in real] == [0, 1, 2, 3]

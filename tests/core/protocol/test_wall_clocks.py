@@ -173,3 +173,21 @@ def test_a_lost_journal_moves_no_deadline(wait: float) -> None:
     assert stage.states()[0] == "Active"
     stage.after(1)
     assert stage.states()[0] == "Interrupted"
+
+
+@pytest.mark.parametrize(
+    ("own", "asked", "waits"), [(None, None, 35), (10, None, 15), (10, 60, 65)]
+)
+def test_a_mark_that_a_jumped_clock_made_is_waited_for_no_longer_than_its_grace(
+    own: int | None, asked: int | None, waits: int
+) -> None:
+    """A deletion mark contains the grace and may lie ahead by that, and not by hours."""
+    web = structs.replace(WEB, termination_grace_period_seconds=own)
+    stage = Stage(pod=web)
+    stage.request(grace_period_seconds=asked)
+    stage.wall_seconds += 7200
+    stage.observe(structs.replace(web, phase="Failed", deletion_time=stage.time()))
+    stage.after(waits - 1)
+    assert stage.ended() == ("AwaitingEviction", "")
+    stage.after(1)
+    assert stage.ended() == ("Succeeded", "")

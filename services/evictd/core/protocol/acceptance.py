@@ -3,15 +3,20 @@
 [contract 3, EvictionRequest]
 """
 
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from msgspec import Struct
 
+from evictd.core.moments import Now
 from evictd.core.protocol import facts, validation
-from evictd.core.protocol.case import Case, Held, dry, of_kind, wanted_by
-from evictd.core.protocol.conditions import request_finished
+from evictd.core.protocol.case import Case, Held, dry, of_kind, taking_part, wanted_by
+from evictd.core.protocol.conditions import cause_of, request_finished, transition_time
 from evictd.core.protocol.inputs import ControllerRules
+from evictd.core.protocol.policy import Policy
 from evictd.core.protocol.relevance import relevant
+from evictd.core.protocol.vocabulary import Cause, ConditionType
 from evictd_schemas import Eviction
 
 
@@ -65,13 +70,46 @@ def awaits_observation(case: Case) -> bool:
     )
 
 
-def real_due(rules: ControllerRules, case: Case) -> bool:
+def real_due(rules: ControllerRules, case: Case, now: Now) -> bool:
     """Whether a real request stands that would get an Eviction at once."""
-    real = [held for held in case.requests if not dry(rules, held.request)]
-    return any(
-        not settled(held) and acceptance(rules, case, held).answer is Answer.ACCEPTED
-        for held in wanted_by(real)
-    )
+    real = [
+        held
+        for held in wanted_by(taking_part(rules, case, is_dry=False))
+        if not settled(held) and acceptance(rules, case, held).answer is Answer.ACCEPTED
+    ]
+    last, _ = relevant(of_kind(case, is_dry=False))
+    return bool(real) and not resting(rules, case, real, last, now)
+
+
+def resting(
+    rules: ControllerRules, case: Case, wanting: Sequence[Held], last: Eviction | None, now: Now
+) -> bool:
+    """Whether these wait until the pause after the last round is over.
+
+    A wish that took no part in that round is new and does not wait. Nor does a target that has
+    ended in the pause: the next round only says so.
+    """
+    if last is None or case.over or now.utc >= pause_end(rules.policy, last):
+        return False
+    return all(took_part(held, last) for held in wanting)
+
+
+def took_part(held: Held, last: Eviction | None) -> bool:
+    """Whether the last round was made for the spec that the request still has."""
+    status = held.status
+    if last is None or status.eviction is None or status.eviction.uid != last.metadata.uid:
+        return False
+    return status.observed_generation == status.generation
+
+
+def pause_end(policy: Policy, failed: Eviction) -> datetime:
+    """When the round after a used-up chain may begin; other ends need no pause."""
+    conditions = failed.status.conditions
+    ended = transition_time(conditions, ConditionType.FAILED)
+    if cause_of(conditions) != Cause.NO_FURTHER_RESPONDER:
+        return ended
+    doubled = policy.round_pause_seconds * 2.0 ** min(failed.status.round, 32)
+    return ended + timedelta(seconds=min(doubled, policy.round_pause_seconds_max))
 
 
 def _unheard_of(rules: ControllerRules, case: Case, evictions: tuple[Eviction, ...]) -> bool:

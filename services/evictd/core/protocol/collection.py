@@ -11,7 +11,7 @@ from msgspec import structs
 
 from evictd.core.moments import Now
 from evictd.core.protocol.acceptance import settled
-from evictd.core.protocol.case import Case, stamp
+from evictd.core.protocol.case import Case, of_kind, stamp
 from evictd.core.protocol.conditions import eviction_finished, holds, transition_time
 from evictd.core.protocol.inputs import ControllerRules
 from evictd.core.protocol.policy import Policy
@@ -71,12 +71,20 @@ def _orphaned(policy: Policy, case: Case, eviction: Eviction) -> bool:
 
 
 def _surplus(policy: Policy, case: Case) -> Iterator[str]:
-    """The oldest finished ones beyond what is kept for one target."""
+    """The oldest finished ones beyond what is kept for one target.
+
+    Rehearsals count apart, so that they do not make a pause between rounds forgotten.
+    """
     if policy.finished_kept_max is None:
         return
-    finished = sorted(
-        (item for item in case.evictions if eviction_finished(item.status.conditions)),
-        key=lambda item: natural(item.metadata.name),
-    )
-    for item in finished[: -policy.finished_kept_max]:
-        yield item.metadata.uid
+    for is_dry in (False, True):
+        finished = sorted(
+            (
+                item
+                for item in of_kind(case, is_dry=is_dry)
+                if eviction_finished(item.status.conditions)
+            ),
+            key=lambda item: natural(item.metadata.name),
+        )
+        for item in finished[: -policy.finished_kept_max]:
+            yield item.metadata.uid

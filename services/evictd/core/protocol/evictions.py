@@ -89,7 +89,7 @@ def sync_eviction(rules: ControllerRules, case: Case, eviction: Eviction, now: N
     wanted = bool(wanted_by(part))
     if wanted and not eviction.status.target_responders and not case.over:
         return case  # never observed: whose turn it would be is not known yet
-    view = _view(rules, case, eviction, wish, wanted=wanted)
+    view = _view(rules, case, eviction, wish, now, wanted=wanted)
     case = _with_end(rules, case, eviction, now)
     step = _forced(eviction.status, view) or _progressed(rules, case, eviction, view, now)
     return _written(rules, case, eviction, Outcome(view=view, step=step), now)
@@ -130,11 +130,11 @@ def _named(
 
 
 def _view(
-    rules: ControllerRules, case: Case, eviction: Eviction, wish: Wish, *, wanted: bool
+    rules: ControllerRules, case: Case, eviction: Eviction, wish: Wish, now: Now, *, wanted: bool
 ) -> View:
     if case.over:
         return View(wish=wish, target=Target.ENDED)
-    if eviction.status.dry_run and real_due(rules, case):
+    if eviction.status.dry_run and real_due(rules, case, now):
         return View(wish=wish, target=Target.UNWANTED, superseded=True)
     if wanted:
         return View(wish=wish, target=Target.WANTED)

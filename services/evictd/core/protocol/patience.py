@@ -9,14 +9,13 @@ from datetime import datetime, timedelta
 
 from msgspec import structs
 
-from evictd.core.moments import Now
+from evictd.core.moments import Now, after
 from evictd.core.protocol import facts
+from evictd.core.protocol.acceptance import pause_end
 from evictd.core.protocol.case import Case, of_kind, running, taking_part, wanted_by
 from evictd.core.protocol.chain import active_entry
 from evictd.core.protocol.collection import expiries
-from evictd.core.protocol.conditions import cause_of, transition_time
 from evictd.core.protocol.inputs import ControllerRules
-from evictd.core.protocol.policy import Policy
 from evictd.core.protocol.progression import (
     UPSTREAM_TERMS,
     Limit,
@@ -28,8 +27,6 @@ from evictd.core.protocol.relevance import relevant
 from evictd.core.protocol.reports import last_sign, merge_time
 from evictd.core.protocol.vocabulary import (
     DEFAULT_RESPONDER,
-    Cause,
-    ConditionType,
     Interruption,
 )
 from evictd_schemas import Eviction, ResponderStatus
@@ -42,6 +39,8 @@ LIST_SECONDS = 10.0
 """While the list is not complete, silence is judged again after this."""
 HEARTBEAT_SECONDS = 180.0
 """How often a responder that does not say otherwise is expected to show life."""
+GRACE_SECONDS = 30
+"""Kubernetes' own, for a workload that does not tell its grace."""
 STALE_HEARTBEATS = 2
 """Without a sign for so many of them it is called stale, which has no consequence."""
 
@@ -91,12 +90,20 @@ def is_lost(rules: ControllerRules, case: Case, now: Now, name: str) -> bool:
 
 
 def basis(case: Case, eviction: Eviction) -> datetime | None:
-    """When the target ended: what the pod tells, else the moment when its end was first seen."""
-    if not facts.gone(eviction.spec.target, case.pod):
-        known = facts.terminal_time(case.pod)
-        if known is not None and not case.gone:
-            return known
-    return case.ended.get(eviction.metadata.uid)
+    """When the target ended: what the pod tells, else the moment when its end was first seen.
+
+    A mark lies no further ahead of what was seen than by the grace that it contains.
+    """
+    seen = case.ended.get(eviction.metadata.uid)
+    pod = None if facts.gone(eviction.spec.target, case.pod) else case.pod
+    known = facts.terminal_time(pod)
+    if pod is None or known is None or case.gone:
+        return seen
+    own = pod.termination_grace_period_seconds
+    grace_seconds = max(
+        GRACE_SECONDS if own is None else own, eviction.status.grace_period_seconds or 0
+    )
+    return known if seen is None else min(known, after(seen, grace_seconds))
 
 
 def stale_time(case: Case, entry: ResponderStatus) -> datetime | None:
@@ -106,16 +113,6 @@ def stale_time(case: Case, entry: ResponderStatus) -> datetime | None:
         return None
     beat = case.run.heartbeat_seconds.get(entry.name, HEARTBEAT_SECONDS)
     return last + timedelta(seconds=STALE_HEARTBEATS * beat)
-
-
-def pause_end(policy: Policy, failed: Eviction) -> datetime:
-    """When the round after a used-up chain may begin; other ends need no pause."""
-    conditions = failed.status.conditions
-    ended = transition_time(conditions, ConditionType.FAILED)
-    if cause_of(conditions) != Cause.NO_FURTHER_RESPONDER:
-        return ended
-    doubled = policy.round_pause_seconds * 2.0 ** min(failed.status.round, 32)
-    return ended + timedelta(seconds=min(doubled, policy.round_pause_seconds_max))
 
 
 def next_look(rules: ControllerRules, case: Case, now: Now) -> datetime | None:

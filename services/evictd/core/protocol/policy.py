@@ -13,7 +13,8 @@ ROUND_PAUSE_SECONDS_MAX = 1800.0
 COLLECTION_SECONDS = 60.0
 """A finished Eviction outlives its last request by this, so that subscribers see the end."""
 FINISHED_KEPT_MAX = 5
-"""Finished Evictions kept for one target while its requests stand; older ones are collected."""
+"""Finished Evictions kept for one target while its requests stand, and as many rehearsals; older
+ones are collected."""
 SUCCESS_KEPT_SECONDS = 86_400.0
 """An Eviction that has evicted its target is kept for a day, also where nobody clears the requests
 that it answered: only requesters may."""

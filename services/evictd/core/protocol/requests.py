@@ -8,7 +8,15 @@ from uuid import NAMESPACE_URL, uuid5
 from msgspec import structs
 
 from evictd.core.moments import Now
-from evictd.core.protocol.acceptance import Acceptance, Answer, acceptance, real_due, settled
+from evictd.core.protocol.acceptance import (
+    Acceptance,
+    Answer,
+    acceptance,
+    real_due,
+    resting,
+    settled,
+    took_part,
+)
 from evictd.core.protocol.case import (
     Case,
     Held,
@@ -36,7 +44,6 @@ from evictd.core.protocol.conditions import (
 from evictd.core.protocol.inputs import ControllerRules
 from evictd.core.protocol.labels import owner_reference
 from evictd.core.protocol.naming import eviction_name, next_number
-from evictd.core.protocol.patience import pause_end
 from evictd.core.protocol.relevance import relevant
 from evictd.core.protocol.vocabulary import Cause, ConditionType, Role
 from evictd_schemas import (
@@ -83,33 +90,17 @@ def _due(rules: ControllerRules, case: Case, held: Held, last: Eviction | None, 
     """Whether an Eviction is made now: somebody wants it, and no pause is in the way.
 
     A real one ends a running rehearsal by being due.
-
-    A wish that took no part in the last round is new and does not wait for the pause. Nor does a
-    target that has ended in it: the next round only says so.
-
     """
     is_dry = dry(rules, held.request)
     rehearsed = last is not None and cause_of(last.status.conditions) == Cause.DRY_RUN
     wanting = [
         item
         for item in wanted_by(taking_part(rules, case, is_dry=is_dry))
-        if not (is_dry and (settled(item) or (rehearsed and _took_part(item, last))))
+        if not (is_dry and (settled(item) or (rehearsed and took_part(item, last))))
     ]
-    if not wanting:
+    if not wanting or (is_dry and real_due(rules, case, now)):
         return False
-    if is_dry and real_due(rules, case):
-        return False
-    if last is None or case.over or now.utc >= pause_end(rules.policy, last):
-        return True
-    return not all(_took_part(item, last) for item in wanting)
-
-
-def _took_part(held: Held, last: Eviction | None) -> bool:
-    """Whether the last round was made for the spec that the request still has."""
-    status = held.status
-    if last is None or status.eviction is None or status.eviction.uid != last.metadata.uid:
-        return False
-    return status.observed_generation == status.generation
+    return not resting(rules, case, wanting, last, now)
 
 
 def _created(
