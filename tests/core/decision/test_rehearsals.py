@@ -163,3 +163,35 @@ def test_memory_does_not_wait_for_a_rehearsal() -> None:
     stage.observe("4Gi", signals={"nodefs.available": "1Gi"})
     turn = stage.observe("512Mi", signals={"nodefs.available": "1Gi"}, after=1)
     assert (turn.action, turn.verdicts()) == ("Evict", {"web": "Victim"})
+
+
+def test_who_is_named_amid_a_rehearsal_is_not_asked_to_go_before_anything_is_given_back() -> None:
+    """Acting begins then, and with a reclaim that is none to be played."""
+    stage = stage_of(Mode.ACT, candidates=Candidates.LABELLED, kubelet=True)
+    (rehearsal,) = look(stage).orders
+    stage.pods.append(pod_of("batch", labelled=True))
+    turn = look(stage)
+    (order,) = turn.orders
+    assert (rehearsal.dry_run, order.dry_run, turn.requests) == (True, False, [])
+    assert answer(stage, rehearsal).effects == (), "it is no order of ours any more"
+
+
+@pytest.mark.parametrize("mode", WATCHING)
+def test_who_switches_to_act_amid_a_rehearsal_does_not_wait_for_it(mode: Mode) -> None:
+    stage = stage_of(mode, kubelet=True)
+    look(stage)
+    stage.rules = structs.replace(stage.rules, mode=Mode.ACT)
+    stage.restart()
+    turn = look(stage)
+    assert "evictd/v1/edge/orders/reclaim" in turn.retracted
+    (order,) = turn.orders
+    assert (order.dry_run, turn.requests) == (False, [])
+
+
+def test_an_answer_to_a_rehearsal_lets_nobody_go_in_act() -> None:
+    stage = stage_of(Mode.OBSERVE, kubelet=True)
+    (rehearsal,) = look(stage).orders
+    stage.rules = structs.replace(stage.rules, mode=Mode.ACT)
+    stage.restart()
+    assert answer(stage, rehearsal).requests == []
+    assert [order.dry_run for order in look(stage).orders] == [False]

@@ -22,7 +22,7 @@ from evictd.core.decision.shortage import acting_threshold, by_urgency, observat
 from evictd.core.effects import Emit, WakeAt
 from evictd.core.moments import Now
 from evictd.core.orders import OrderState
-from evictd.core.rules import Rules
+from evictd.core.rules import Mode, Rules
 from evictd_schemas import Layout, OrderStatus, ReclaimOutcome, StepOutcome
 
 
@@ -33,6 +33,15 @@ def judged(rules: Rules, plan: Plan, under_way: Reclaiming, given: Judged, now: 
     return _amid_reclaim(rules, plan, under_way, given, now)
 
 
+def abandoned(rules: Rules, plan: Plan) -> Step:
+    """Without a rehearsal where acting has begun meanwhile: it gives nothing back, and nobody goes
+    before something real did."""
+    under_way = plan.reclaiming
+    if under_way is None or not under_way.dry_run or rules.mode is not Mode.ACT:
+        return plan, ()
+    return structs.replace(plan, reclaiming=None), (reclaim.retraction(rules),)
+
+
 def reclaimed(rules: Rules, plan: Plan, status: OrderStatus | None, now: Now) -> Step:
     """What the responder says of the order to give something back."""
     under_way = plan.reclaiming
@@ -41,6 +50,9 @@ def reclaimed(rules: Rules, plan: Plan, status: OrderStatus | None, now: Now) ->
     if under_way.outcome is not None or not reclaim.over(status):
         return plan, ()
     rules = _in_force(rules, plan, under_way)
+    plan, dropped = abandoned(rules, plan)
+    if dropped:
+        return plan, dropped
     deadline = now.boot_seconds + reclaim.RECHECK_SECONDS
     under_way = structs.replace(under_way, outcome=status, deadline_boot_seconds=deadline)
     plan = _with_outcome(rules, structs.replace(plan, reclaiming=under_way), status, now)
@@ -64,6 +76,9 @@ def ticked(rules: Rules, plan: Plan, now: Now) -> Step:
     if now.boot_seconds < under_way.deadline_boot_seconds:
         return plan, (WakeAt(boot_seconds=under_way.deadline_boot_seconds),)
     rules = _in_force(rules, plan, under_way)
+    plan, dropped = abandoned(rules, plan)
+    if dropped:
+        return plan, dropped
     if under_way.outcome is None:
         why = f"no responder answered within {reclaim.RECLAIM_SECONDS:g} s"
         plan = _with_reclaimed(plan, under_way, now, error=why)

@@ -28,6 +28,7 @@ def judged(rules: Rules, plan: Plan, given: Judged, now: Now) -> Step:
     plan = structs.replace(plan, handled=handled, layout=layout, told_to_act=told_to_act)
     plan, kept = keep(rules, plan, given, layout, now)
     plan, led = companions.lead(rules, plan, given, now)
+    plan, dropped = interruption.abandoned(rules, plan)
     under_way = plan.reclaiming
     if is_first_act:
         plan = _warned(rules, plan, given, now)
@@ -38,7 +39,7 @@ def judged(rules: Rules, plan: Plan, given: Judged, now: Now) -> Step:
     else:
         plan, effects = interruption.judged(rules, plan, under_way, given, now)
     plan, returned = with_returns(plan, _returned(rules, plan, given, now))
-    return plan, (*kept, *led, *effects, *returned)
+    return plan, (*kept, *led, *dropped, *effects, *returned)
 
 
 def _returned(rules: Rules, plan: Plan, given: Judged, now: Now) -> restore.Step:
