@@ -40,7 +40,12 @@ SYSTEMD = Boot(
     name="systemd",
     init="/sbin/init",
     memory_mib=1024,
-    stories=("tests/guest/story_systemd.py", "tests/guest/story_unit.py"),
+    stories=(
+        "tests/guest/story_systemd.py",
+        "tests/guest/story_unit.py",
+        "tests/guest/story_podman.py",
+        "tests/guest/story_quadlet.py",
+    ),
     seconds_max=600,
 )
 BOOTS = {boot.name: boot for boot in (PLAIN, SYSTEMD)}

@@ -14,8 +14,17 @@ if (root := str(Path(__file__).parents[2])) not in sys.path:
 from tests.guest.boots import BOOTS
 from tests.guest.machine import Guest, Told, collected
 from tests.lab.conftest import capped_cgroup  # noqa: F401  # for the stories
+from tests.lab.patience import PATIENCE
+
+from evictd.runtimes.docker import engine, runtime
 
 HEARD = pytest.StashKey[dict[str, Told]]()
+ENGINE_DEADLINES = (
+    (engine, "LIST_SECONDS"),
+    (engine, "INSPECT_SECONDS"),
+    (engine, "STATISTICS_SECONDS"),
+    (runtime, "CONFIRM_SECONDS"),
+)
 SLOWEST = 6
 """Stories of each boot of which the time is shown."""
 
@@ -26,6 +35,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         pairs = [(boot, story) for boot in BOOTS for story in collected(BOOTS[boot])]
         names = [f"{boot}-{story}" for boot, story in pairs]
         metafunc.parametrize(("boot", "story"), pairs, ids=names)
+
+
+@pytest.fixture
+def patient_with_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For stories: evictd's own deadlines are for a machine of which not everything is emulated."""
+    for module, name in ENGINE_DEADLINES:
+        monkeypatch.setattr(module, name, getattr(module, name) * PATIENCE)
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,7 @@ TRUSTED=/etc/ssl/certs/ca-certificates.crt
 RELEASE=trixie
 KERNEL=linux-image-cloud-amd64
 INCLUDED=python3,python3-pip,ca-certificates,mosquitto,mosquitto-clients,docker.io,docker-cli
+INCLUDED+=,podman,crun
 INCLUDED+=,systemd-sysv,dbus,iproute2,procps,kmod,e2fsprogs
 # What the kernel needs to see a virtio disk; it has everything else built in or finds it on that disk.
 DISK_MODULES=(virtio/virtio_ring virtio/virtio virtio/virtio_pci_legacy_dev virtio/virtio_pci_modern_dev
@@ -113,7 +114,7 @@ make() { # FOLDER
   rm -rf "$root"
 }
 
-# One Debian with kernel, engine and Python packages. Services are disabled: a story starts what it wants.
+# One Debian with kernel, engines and Python packages. Services are disabled: a story starts what it wants.
 system() { # FOLDER ROOT
   local index
   index=${PIP_INDEX_URL:-$("$PYTHON" -m pip config get global.index-url 2>/dev/null || true)}
@@ -129,7 +130,8 @@ depmod "\$(ls /lib/modules)"
 export PIP_CERT=$TRUSTED ${index:+PIP_INDEX_URL=$index}
 python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --break-system-packages \
   --no-cache-dir --ignore-installed --constraint constraints.txt --requirement python.txt
-systemctl disable --quiet docker.service docker.socket containerd.service mosquitto.service
+systemctl disable --quiet docker.service docker.socket containerd.service mosquitto.service \\
+  podman.service podman.socket podman-auto-update.timer podman-restart.service podman-clean-transient.service
 systemctl mask --quiet serial-getty@ttyS0.service getty@tty1.service
 PROGRAM
   # A network index may be signed by an authority that only this machine knows: hand its bundle over.

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 import socket
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,16 +16,15 @@ import pytest
 if (root := str(Path(__file__).parents[2])) not in sys.path:
     sys.path.insert(0, root)
 
+from tests.guest import bare_image
 from tests.lab.conftest import until
 from tests.lab.node import Node
-from tests.lab.test_real_containers import HOLD
+from tests.lab.projects import HOLD
 
 LINE_MIB = 400
 HELD_MIB = {"db": 200, "batch": 450, "web": 60}
 """Together less than half a line below it, so that nobody's grace is cut."""
 IMAGE = "machine"
-LINKS = {"bin": "usr/bin", "lib": "usr/lib", "lib64": "usr/lib64"}
-"""All that the image has: its programs are the machine's own, mounted."""
 START_SECONDS = 60
 CALL_SECONDS = 120
 
@@ -58,7 +55,13 @@ class Engine:
     def run(self, name: str, parent: str, held_mib: int, *labels: str) -> None:
         """A container that holds so much memory until it is told to end."""
         self.docker(
-            *("run", "--detach", "--network=none", "--volume=/usr:/usr:ro", f"--name={name}"),
+            *(
+                "run",
+                "--detach",
+                "--network=none",
+                f"--volume={bare_image.MOUNT}",
+                f"--name={name}",
+            ),
             *(f"--cgroup-parent=/{parent}", *(f"--label={label}" for label in labels)),
             *(IMAGE, "python3", "-c", HOLD, str(held_mib)),
         )
@@ -78,23 +81,12 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
     try:
         until(lambda: process.poll() is not None or started.answers(), START_SECONDS)
         assert process.poll() is None, log.read_text()
-        started.docker("import", "-", IMAGE, given=_links())
+        started.docker("import", "-", IMAGE, given=bare_image.archive())
         yield started
         started.docker("rm", "--force", *HELD_MIB)
     finally:
         process.terminate()
         process.wait(CALL_SECONDS)
-
-
-def _links() -> bytes:
-    """The image's archive."""
-    archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w") as image:
-        for name, place in LINKS.items():
-            link = tarfile.TarInfo(name)
-            link.type, link.linkname = tarfile.SYMTYPE, place
-            image.addfile(link)
-    return archive.getvalue()
 
 
 def test_of_three_containers_the_one_of_low_priority_goes(

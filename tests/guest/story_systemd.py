@@ -5,10 +5,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from functools import partial
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import anyio
 import pytest
@@ -18,7 +16,7 @@ if (root := str(Path(__file__).parents[2])) not in sys.path:
 
 from tests.contract.runtime_contract import RuntimeContract
 from tests.contract.systemd_double import Services, chosen
-from tests.guest.units import shown, start, systemctl
+from tests.guest.units import away, shown, start, systemctl
 
 from evictd.core.duty import StartResult, StopResult
 from evictd.runtimes import Workload
@@ -99,8 +97,6 @@ CLOSED = frozenset(
     }
 )
 """The settings of evictd's own unit that take rights away."""
-
-T = TypeVar("T")
 
 
 def take_away() -> None:
@@ -193,11 +189,6 @@ async def soon(runtime: SystemdRuntime) -> Workload:
             if listed := (await runtime.list()).workloads:
                 return listed[0]
             await anyio.sleep(0.1)
-
-
-async def away(function: Callable[..., T], *words: object, **named: object) -> T:
-    """What blocks."""
-    return await anyio.to_thread.run_sync(partial(function, *words, **named))
 
 
 async def test_systemd_is_found_to_manage_this_machine() -> None:

@@ -2,11 +2,23 @@
 
 import signal
 import subprocess
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
+
+from anyio import to_thread
 
 CALL_SECONDS = 100
 LOOKS_MAX = 100_000
 """At a process that begins: some seconds, of which it needs a small part."""
+
+T = TypeVar("T")
+
+
+async def away(function: Callable[..., T], *words: object, **named: object) -> T:
+    """What blocks, away from the loop."""
+    return await to_thread.run_sync(partial(function, *words, **named))
 
 
 def systemctl(*words: str) -> str:
