@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec import structs
 from tests.core.decision.stage import Stage, Turn, amount, pod_of, rules_of
 
@@ -11,6 +13,7 @@ from evictd.core.rules import Candidates, Mode
 from evictd_schemas import Order, OrderStatus, StepOutcome
 
 STEPS = ("images", "logs")
+DISK = "DiskPressure"
 WATCHING = [Mode.OBSERVE, Mode.DRY_RUN]
 OFFERED = (
     StepOutcome(step="images", listed_bytes=3 << 20, taken=("a:1", "b:1"), taken_total=2),
@@ -195,3 +198,38 @@ def test_an_answer_to_a_rehearsal_lets_nobody_go_in_act() -> None:
     stage.restart()
     assert answer(stage, rehearsal).requests == []
     assert [order.dry_run for order in look(stage).orders] == [False]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["1Gi", "3Gi", "9Gi"]),
+            st.sampled_from([1, 30, 400]),
+            st.sampled_from(["", "answers", "restarts", "waits"]),
+        ),
+        max_size=15,
+    ),
+    st.sampled_from(WATCHING),
+    st.booleans(),
+)
+def test_a_crossing_is_asked_about_once_whatever_happens(
+    story: list[tuple[str, int, str]], mode: Mode, kubelet: bool
+) -> None:
+    """And never by an order that takes anything."""
+    stage = stage_of(mode, kubelet=kubelet)
+    asked: list[Order] = []
+    for left, seconds, event in story:
+        orders = look(stage, left, after=seconds).orders
+        assert all(order.dry_run for order in orders)
+        asked += orders
+        assert len(asked) <= 1
+        if event == "answers" and asked:
+            answer(stage, asked[0])
+        elif event == "restarts":
+            stage.restart()
+        elif event == "waits":
+            stage.tick(after=61)
+        assert stage.pressure is not None
+        if all(item.status == "False" for item in stage.pressure.conditions if item.type == DISK):
+            asked.clear()
