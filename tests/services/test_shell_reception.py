@@ -128,6 +128,37 @@ async def test_a_whole_number_beyond_64_bits_is_answered() -> None:
     assert event.data["field"] == "steps[0].freedBytes"
 
 
+def status(epoch: int, rev: int) -> bytes:
+    return msgspec.json.encode(
+        OrderStatus(order_uid="a", state="Running", epoch=epoch, rev=rev, message=f"{epoch}.{rev}")
+    )
+
+
+async def test_what_is_older_than_what_was_there_is_ignored_and_not_answered() -> None:
+    """A broker that went back in time brings old words again, also of what was cleared since."""
+    room = Room()
+    topic = topics.ORDER_STATUS.at(NODE, name="reclaim")
+    words = [(5, 7), (5, 6), (4, 9), (5, 7), (5, 8), None, (5, 7), (6, 1)]
+    opened = [room.open(b"" if pair is None else status(*pair), topic) for pair in words]
+    assert [one is not None for one in opened] == [1, 0, 0, 1, 1, 1, 0, 1]
+    assert room.reception.outdated == 3
+    assert not room.outside.events()
+
+
+async def test_what_is_refused_or_not_numbered_makes_nothing_old() -> None:
+    """What people write by hand carries no pair."""
+    room = Room()
+    topic = topics.ORDER_STATUS.at(NODE, name="reclaim")
+    room.problems = (Problem(field="state", reason="wrong"),)
+    assert room.open(status(9, 9), topic) is None
+    room.problems = ()
+    assert [room.open(status(*pair), topic) is None for pair in ((5, 7), (0, 0), (5, 6))] == [
+        0,
+        0,
+        1,
+    ]
+
+
 async def test_digits_in_a_text_are_no_number() -> None:
     assert Room().open(b'{"verb":"Hold","target":"shop/12345678901234567890"}') is not None
 

@@ -13,7 +13,6 @@ from msgspec import structs
 from evictd.controller.desk import Desk
 from evictd.controller.first_list import FirstList
 from evictd.controller.keys import read_key
-from evictd.controller.order import Order
 from evictd.controller.queue import Queue
 from evictd.core.effects import ControllerEffect, Keep, Retract, Tick
 from evictd.core.moments import Now
@@ -27,6 +26,7 @@ from evictd.core.protocol.naming import eviction_topic
 from evictd.core.protocol.patience import LIST_SECONDS
 from evictd.core.protocol.reports import Standing
 from evictd.shell.bus import Delivery, Listing, attached
+from evictd.shell.order import Order
 from evictd.shell.publisher import Publisher
 from evictd.shell.reception import Opened, Reception
 from evictd.shell.serving import Served

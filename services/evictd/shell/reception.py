@@ -20,6 +20,7 @@ from evictd.core.problems import Problem
 from evictd.shell.bus import Delivery
 from evictd.shell.causes import UNREADABLE
 from evictd.shell.clock import Clock
+from evictd.shell.order import Order
 from evictd.shell.publisher import Publisher
 from evictd_schemas import topics
 from evictd_schemas.topics import PAYLOAD_BYTES_MAX, Place, Role, segment_problem
@@ -32,6 +33,16 @@ LONG_NUMBER = re.compile(rb"[0-9]{19}")
 """Only a payload with so many digits in a row can hold a greater one."""
 REMEMBERED_MAX = 10_000
 """Answers remembered for that; beyond it the oldest is forgotten and may be answered again."""
+NUMBERED = (
+    topics.PRESSURE,
+    topics.DECISION,
+    topics.REQUEST_STATUS,
+    topics.EVICTION,
+    topics.ORDER,
+    topics.ORDER_STATUS,
+    topics.STOPPED,
+)
+"""What none but evictd's workers write, with the pair that puts it in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +67,7 @@ class Reception:
         self._clock = clock
         self._admit = admit
         self._answered: OrderedDict[bytes, float] = OrderedDict()
+        self._order = Order()
         self.rejected = 0
         """Messages that changed nothing since start."""
 
@@ -67,10 +79,17 @@ class Reception:
         if not delivery.payload:
             return Opened(place=place, message=None, listed=delivery.listed)
         message, problems = self._read(place, delivery.payload)
-        if not problems:
-            return Opened(place=place, message=message, listed=delivery.listed)
-        self.reject(place, delivery, problems)
-        return None
+        if problems:
+            self.reject(place, delivery, problems)
+            return None
+        if place.kind in NUMBERED and self._order.older(delivery.topic, message):
+            return None
+        return Opened(place=place, message=message, listed=delivery.listed)
+
+    @property
+    def outdated(self) -> int:
+        """Messages that came after newer ones of their topic. [contract 1, Order]"""
+        return self._order.ignored
 
     def reject(self, place: Place[Any], delivery: Delivery, problems: Sequence[Problem]) -> None:
         """Count it and, as the judge of this topic, answer it once."""
