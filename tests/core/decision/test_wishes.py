@@ -29,6 +29,18 @@ def forgets(turn: Turn) -> list[str]:
     ]
 
 
+def fallen_again() -> Household:
+    """Who waits for a person was brought back because of a wish, which stands, and fell again."""
+    stage = household()
+    stage.fell("web", restore="never")
+    stage.wish("Restore", "shop/web")
+    stage.status(ordered(stage.calm()), "Finished")
+    stage.pod("web", uid=uid_of("web 2"))
+    stage.calm()
+    stage.fell("web", life=2, restore="never")
+    return stage
+
+
 @pytest.mark.parametrize(
     "fields",
     [
@@ -57,13 +69,7 @@ def test_a_person_overrules_who_was_to_decide_and_the_back_off(fields: dict[str,
 
 
 def test_a_wish_is_done_once_and_a_later_fall_is_another_matter() -> None:
-    stage = household()
-    stage.fell("web", restore="never")
-    stage.wish("Restore", "shop/web")
-    stage.status(ordered(stage.calm()), "Finished")
-    stage.pod("web", uid=uid_of("web 2"))
-    stage.calm()
-    stage.fell("web", life=2, restore="never")
+    stage = fallen_again()
     assert not any(stage.calm(after=4000).orders for _ in range(5))
 
 
@@ -306,13 +312,7 @@ def test_a_node_that_is_forgotten_leaves_no_order_to_forget() -> None:
 
 def test_after_a_restart_a_wish_that_was_done_stays_done() -> None:
     """The last Decision tells."""
-    stage = household()
-    stage.fell("web", restore="never")
-    stage.wish("Restore", "shop/web")
-    stage.status(ordered(stage.calm()), "Finished")
-    stage.pod("web", uid=uid_of("web 2"))
-    stage.calm()
-    stage.fell("web", life=2, restore="never")
+    stage = fallen_again()
     stage.began_anew()
     assert not any(stage.calm(after=400).orders for _ in range(5))
     assert answer(stage) == ("Done", "shop/web is not down any more")

@@ -6,13 +6,11 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.services.responder_library.works import work_on
 
 from evictd.responder import Ending, Responder, Work
 from evictd.responder.author import TIMEOUT_SECONDS
 from evictd.responder.command import environment
-from evictd.shell.bus import Router
-from evictd.shell.bus.foreign import Foreign
-from evictd_schemas import Eviction, EvictionSpec, PodTarget, Target
 
 TEXT = (Path(__file__).parents[3] / "docs" / "responders.md").read_text()
 
@@ -23,19 +21,7 @@ def test_it_names_every_ending_and_no_other() -> None:
 
 
 def test_it_names_every_variable_of_a_command_and_no_other() -> None:
-    async def commit() -> None: ...
-
-    eviction = Eviction(spec=EvictionSpec(target=Target(pod=PodTarget(name="web", uid="life"))))
-    foreign = Foreign(Router(), ())
-    work = Work(
-        "edge-7",
-        eviction,
-        resumed=False,
-        tell=lambda *_: None,
-        commit=commit,
-        foreign=foreign,
-    )
-    assert set(re.findall(r"EVICTION_[A-Z_]+", TEXT)) == set(environment(work, {}))
+    assert set(re.findall(r"EVICTION_[A-Z_]+", TEXT)) == set(environment(work_on("web"), {}))
 
 
 def test_it_names_every_field_of_a_registration() -> None:

@@ -5,15 +5,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.services.responder_library.works import work_on
 
 from evictd.core.errors import InputError
 from evictd.core.exchange import Exchange
-from evictd.responder import Responder, Work
+from evictd.responder import Responder
 from evictd.responder.workload_topic import REFUSALS_MAX, WorkloadTopic
 from evictd.shell.bus import Bus, Delivery, Listing, Router
-from evictd.shell.bus.foreign import Foreign
 from evictd.testing import Stage, staged
-from evictd_schemas import Eviction, EvictionSpec, Metadata, PodTarget, Target
 
 pytestmark = pytest.mark.looptime
 QUESTION, ANSWER = "plant/shop/web/evict", "plant/shop/web/evict/answer"
@@ -337,23 +336,8 @@ async def test_a_name_that_would_add_levels_is_asked_nowhere(name: str) -> None:
     """No Eviction of such a name comes from a controller; what an Eviction says is checked."""
     bus = Router()
     everybody = Workload(bus, "#")
-    eviction = Eviction(
-        metadata=Metadata(namespace="shop", name="pod-1"),
-        spec=EvictionSpec(target=Target(pod=PodTarget(name=name, uid="life"))),
-    )
-
-    async def commit() -> None: ...
-
-    work = Work(
-        "edge-7",
-        eviction,
-        resumed=False,
-        tell=lambda *_: None,
-        commit=commit,
-        foreign=Foreign(bus, ()),
-    )
     part = WorkloadTopic(TEMPLATES)
     for turn in (part.respond, part.restore):
         with pytest.raises(InputError, match="no topic to ask shop/"):
-            await turn(work)
+            await turn(work_on(name, bus))
     assert everybody.asked == []
