@@ -20,7 +20,7 @@ ALLOWED = "(_ping|version|events|containers/json|containers/[^/]+/json|images/[^
 """As the Compose file has it, without `info`."""
 STOPS = "containers/[^/]+/stop"
 """And without `start` and `images/prune`."""
-HUNG_SECONDS_MAX = 25.0
+HUNG_SECONDS_MAX = 40.0
 """Of both together, beside other tests; each waits for some seconds and goes on without."""
 NAMES = ("doctor-mistaken", "doctor-healer", PROXY)
 EVICTD = f"{sys.executable} -m evictd"
