@@ -42,7 +42,7 @@ NOHANG = "## a comment = 1\nsoft_threshold_min_mem = {} \nhard_threshold_min_mem
         (Killer(name="kubelet"), State.OK, "at 1.2% of memory left"),
         (
             Killer(name="kubelet", configuration="evictionHard:\n  memory.available: 10%\n"),
-            State.PROBLEM,
+            State.NOTE,
             "at 10% of memory left",
         ),
         (
@@ -50,7 +50,7 @@ NOHANG = "## a comment = 1\nsoft_threshold_min_mem = {} \nhard_threshold_min_mem
                 name="k3s-server",
                 arguments=("--kubelet-arg=eviction-hard=memory.available<1Gi,nodefs.available<5%",),
             ),
-            State.PROBLEM,
+            State.NOTE,
             "at 12.5% of memory left",
         ),
         (Killer(name="oomd", configuration='{"rulesets": []}'), State.NOTE, "of its own"),

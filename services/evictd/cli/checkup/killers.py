@@ -8,9 +8,9 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from evictd.cli.checkup.findings import Finding, note, ok, problem
+from evictd.cli.checkup.findings import Finding, State, note, ok, problem
 
 EARLYOOM_PERCENT = 10.0
 NOHANG_PERCENT = 5.0
@@ -153,16 +153,20 @@ def _systemd_oomd_swap(killer: Killer, ours: OurLines) -> Finding | None:
 
 
 def _kubelet(killer: Killer, ours: OurLines) -> Finding | None:
-    """By its flags, else its file; of a distribution that is one process with others too."""
+    """By its flags, else its file; of a distribution that is one process with others too.
+
+    That it comes first is no mistake: beside it evictd is to observe.
+    """
     text = f"{' '.join(killer.arguments)}\n{killer.configuration}"
-    found = KUBELET_LINE.search(text)
-    amount, unit = (KUBELET_MIB, "Mi") if found is None else (float(found[1]), found[2])
+    line = KUBELET_LINE.search(text)
+    amount, unit = (KUBELET_MIB, "Mi") if line is None else (float(line[1]), line[2])
     if unit != "%":
         if not ours.memory_total_mib:
             return _untold(killer, ours)
         amount = 100 * amount * MIB_OF_UNIT[unit] / ours.memory_total_mib
-    remedy = "its evictionHard below ours, or `profile: kubelet` in mode observe beside it"
-    return _against_memory(killer.name, round(amount, 1), ours, remedy)
+    remedy = "`profile: kubelet` in mode observe beside it, or its evictionHard below ours"
+    found = _against_memory(killer.name, round(amount, 1), ours, remedy)
+    return structs.replace(found, state=State.NOTE) if found.state is State.PROBLEM else found
 
 
 def _psi_monitor(killer: Killer, ours: OurLines) -> Finding:
