@@ -31,6 +31,7 @@ from evictd_schemas import (
     Metadata,
     Pod,
     PodTarget,
+    Reason,
     Report,
     RequestStatus,
     ResponderStatus,
@@ -207,3 +208,19 @@ def test_a_wish_is_told_with_the_name_of_its_target(target: Target, subject: str
     events = [effect.event for effect in effects if isinstance(effect, Emit)]
     assert [event.data["reason"] for event in events] == ["EvictionRequested"]
     assert events[0].data["message"] == f"acme.io/x wants {subject} to leave"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"), [("moving house. ", ": moving house."), ("x" * 5000, ": " + "x" * 1000)]
+)
+def test_a_wish_is_told_with_the_words_of_who_asks(said: str, told: str) -> None:
+    asked = request("one")
+    spec = structs.replace(asked.spec, reason=Reason(message=said))
+    held = Held(
+        request=structs.replace(asked, spec=spec),
+        status=RequestStatus(uid="uid-one", generation=1, creation_timestamp=UTC_NOW),
+        received_boot_seconds=1.0,
+    )
+    effects = announced(ControllerRules(node="edge"), Case(), Case(requests=(held,)), NOW)
+    (event,) = (effect.event for effect in effects if isinstance(effect, Emit))
+    assert event.data["message"].endswith(f" to leave{told}")

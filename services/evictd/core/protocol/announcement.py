@@ -117,6 +117,8 @@ def _transitions(
         yield _failed(rules, eviction, cause, now)
 
 
+WHY_CHARACTERS_MAX = 1_000
+"""Of a requester's own words in the sentence of an event; its Eviction has them all."""
 _EVICTED = ConditionType.TARGET_EVICTED
 
 
@@ -134,10 +136,12 @@ def _wants(held: Held) -> bool:
 
 def _requested(rules: ControllerRules, held: Held, now: Now) -> Emit:
     spec, metadata = held.request.spec, held.request.metadata
+    why = "" if spec.reason is None else spec.reason.message.strip()[:WHY_CHARACTERS_MAX]
+    message = f"{spec.requester} wants {_subject(held.request)} to leave"
     return _event(
         rules,
         "EvictionRequested",
-        f"{spec.requester} wants {_subject(held.request)} to leave",
+        f"{message}: {why}" if why else message,
         now,
         about=metadata.uid,
         transition=str(held.status.generation),
