@@ -42,7 +42,7 @@ def evictd_process(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[
             capture_output=True,
             text=True,
             check=False,
-            timeout=20,
+            timeout=40,
             cwd=tmp_path,
             env={
                 "PATH": os.environ["PATH"],

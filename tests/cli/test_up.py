@@ -19,8 +19,8 @@ import pytest
 from evictd.shell.broker import owned_address
 
 UID = "0d9f6a52-3a52-4f0e-9a43-1c8f6f2f2a11"
-START_SECONDS = 20
-STORY_SECONDS = "20"
+START_SECONDS = 40
+STORY_SECONDS = "40"
 ROOT = Path(__file__).parents[2]
 
 

@@ -62,8 +62,11 @@ async def test_what_is_left_after_a_short_grace_is_killed(machine: SystemdDouble
     assert "kill --signal=SIGKILL -- web.service" in (await machine.calls())[2]
 
 
-async def test_systemd_hears_of_the_stop_before_anything_is_killed(machine: SystemdDouble) -> None:
-    """What is only killed would be started again by `Restart=`."""
+async def test_systemd_hears_of_the_stop_before_anything_is_killed(
+    machine: SystemdDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is only killed would be started again by `Restart=`. The double begins slowly."""
+    monkeypatch.setattr(ending, "HEARD_SECONDS", 2.0)
     await machine.unit("web.service", DEAF="yes")
     assert (await machine.manager.stop("web.service", 0)).result is StopResult.GONE
     verbs = [call.split()[0] for call in await machine.calls()]

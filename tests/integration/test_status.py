@@ -2,8 +2,6 @@
 
 import json
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 from tests.integration.processes import Site, until
@@ -33,13 +31,7 @@ def test_an_engine_that_does_not_answer_is_told_by_status_within_seconds(tmp_pat
 def test_status_ends_with_5_where_there_is_nothing_at_all(tmp_path: Path) -> None:
     site = Site(folder=tmp_path, settings={})
     (tmp_path / "evictd.yaml").write_text("{}")
-    result = subprocess.run(
-        [sys.executable, "-m", "evictd"],
-        env=site.environment,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    result = site.ends()
     assert result.returncode == 5
     assert "conditions:  " in result.stdout
     assert "none is running here" in result.stdout

@@ -51,14 +51,7 @@ class Person:
 
     def types(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """One command to its end, whatever that is."""
-        return subprocess.run(
-            [sys.executable, "-m", "evictd", *arguments],
-            env=self.site.environment,
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_SECONDS,
-        )
+        return self.site.ends(*arguments)
 
     def reads(self, *arguments: str) -> Any:
         """One command that gives JSON."""

@@ -16,7 +16,7 @@ ROOT = f"evictd/v1/{NAME}"
 RESPONDER = "imperative-eviction.k8s.io/evictor"
 REQUESTER = "acme.io/mover"
 SESSION = ("-i", "ear", "-c", "-x", "600")
-WAIT_SECONDS = 15.0 * PATIENCE
+WAIT_SECONDS = 30.0 * PATIENCE
 """For what has no deadline of its own, once everything runs."""
 
 

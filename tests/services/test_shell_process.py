@@ -130,6 +130,7 @@ async def test_a_worker_goes_on_where_the_process_before_it_ended(tmp_path: Path
     async with running(tmp_path) as second:
         observe(second)
         await counted(second, 2)
+        await until(lambda: [one.sequence for one in second.publisher.published.values()] == [2])
         assert second.outside.epoch.epoch > first.outside.epoch.epoch
         (decision,) = second.publisher.published.values()
         assert isinstance(decision, Decision)

@@ -17,6 +17,8 @@ from tests.integration.processes import HOME, ROLES, Site, until
 from tests.integration.stories.conftest import NEVER_SECONDS, uid
 
 ROOT = f"evictd/v1/{HOME}"
+LISTED = (0, 27)
+"""Exit codes of `mosquitto_sub`: something came after the list, or its time is up."""
 DRAIN = "acme.io/drain"
 REQUEST = f"{ROOT}/evictionrequests/acme.io/mover/{PARENT}/move-greedy"
 JUDGES = {
@@ -126,8 +128,21 @@ def retained(site: Site) -> dict[str, Any]:
         text=True,
         check=False,
     )
+    assert listing.returncode in LISTED, listing.stderr
     found = (line.split(" ", 1) for line in listing.stdout.splitlines())
     return {topic: essence(topic, bytes.fromhex(text)) for topic, text in found}
+
+
+def kept(site: Site) -> dict[str, Any]:
+    """The same, once it is there: of a broker that is busy the time may be over before its list."""
+    found: dict[str, Any] = {}
+
+    def whole() -> bool:
+        found.update(retained(site))
+        return {f"{ROOT}/observation", f"{ROOT}/decision", REQUEST} <= found.keys()
+
+    until("the broker lists what it keeps", whole)
+    return found
 
 
 def essence(topic: str, payload: bytes) -> Any:
@@ -183,7 +198,7 @@ def rejections(site: Site) -> Counter[tuple[str, str]]:
 def test_what_is_wrong_is_answered_once_and_changes_nothing(site: Site) -> None:
     """On every topic that somebody judges, whoever writes there."""
     messages = good(site)
-    before = retained(site)
+    before = kept(site)
     expected: Counter[tuple[str, str]] = Counter()
     for kind, (topic, message) in messages.items():
         for payload in bad(kind, message):
@@ -204,7 +219,7 @@ def test_what_is_wrong_is_answered_once_and_changes_nothing(site: Site) -> None:
 
 def test_where_nobody_judges_the_writer_puts_its_own_back(site: Site) -> None:
     """Decision, status of a request, status of a worker."""
-    before = retained(site)
+    before = kept(site)
     worker = "all" if "up" in site.processes else "evictor"
     for payload in (b"{not json", b"[" * 200_000, b"{}", b""):
         for topic in (f"{ROOT}/decision", f"{REQUEST}/status", f"{ROOT}/workers/{worker}"):
@@ -216,7 +231,7 @@ def test_where_nobody_judges_the_writer_puts_its_own_back(site: Site) -> None:
 
 def test_a_life_that_is_not_meant_is_no_bad_input(site: Site) -> None:
     """A report about another Eviction is ignored, a request for another life gets its status."""
-    before = retained(site)
+    before = kept(site)
     messages = good(site)
     topic, report = messages["report"]
     site.publish(topic, {**report, "evictionUid": uid("other"), "completionTime": None})
@@ -229,5 +244,5 @@ def test_a_life_that_is_not_meant_is_no_bad_input(site: Site) -> None:
     assert conditions["TargetEvicted"]["status"] == "False"
     site.publish(request, b"", retain=True)
     until("its status goes with it", lambda: not site.ear.now(f"{request}/status"))
-    assert retained(site) == before
+    until("all else is as it was", lambda: retained(site) == before)
     assert rejections(site) == Counter()

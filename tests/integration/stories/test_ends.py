@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -90,14 +88,7 @@ def test_with_a_wrong_configuration_nothing_begins(
     """All that is wrong is named with its place, and the exit code tells a service manager."""
     file = separate.folder / "evictd.yaml"
     file.write_text("mode: acting\nevictionHard:\n  memory.availble: 500Mi\n")
-    result = subprocess.run(
-        [sys.executable, "-m", "evictd", *command],
-        env=separate.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=STOP_SECONDS,
-    )
+    result = separate.ends(*command)
     assert result.returncode == WRONG_CONFIGURATION
     lines = [line for line in result.stderr.splitlines() if not line.startswith("warning: ")]
     assert [line.split(": ")[0] for line in lines] == [f"{file}:1:7", f"{file}:3:3"]

@@ -277,7 +277,7 @@ def test_a_halted_broker_does_not_hold_up_an_eviction(
         until("it is seen", lambda: seen(joined, story.greedy))
         with halted(owned_broker_id(joined)):
             story.memory_runs_short()
-            until("the greedy one has gone", lambda: not story.greedy.lives, 5)
+            until("the greedy one has gone", lambda: not story.greedy.lives)
             assert joined.ear.events(HOME, "EvictionRequested") == []
         story.ends_once(joined)
         assert story.greedy.signals == 1
