@@ -72,13 +72,13 @@ def _against_memory(
             means=f"{name} decides alone who is killed",
         )
     text = f"acts at {percent:g}% of memory left{when}, evictd at {ours.memory_percent:g}%"
-    if percent >= ours.memory_percent:
-        return problem(
-            check,
-            text,
-            means=f"{name} comes first and kills a process, whatever its priority here",
-            remedy=remedy,
-        )
+    if percent < ours.memory_percent:
+        return _behind_us(check, text)
+    means = f"{name} comes first and kills a process, whatever its priority here"
+    return problem(check, text, means=means, remedy=remedy)
+
+
+def _behind_us(check: str, text: str) -> Finding:
     return ok(check, f"{text}: evictd comes first")
 
 
@@ -185,14 +185,10 @@ def _against_stalls(name: str, text: str, percent: float, ours: OurLines, remedy
             means=f"{name} decides alone who is killed in a thrashing machine",
         )
     text = f"{text}, evictd at {ours.stall_percent:g}% of the whole machine's"
-    if percent < ours.stall_percent:
-        return problem(
-            check,
-            text,
-            means=f"{name} comes first and kills a whole unit or container",
-            remedy=remedy,
-        )
-    return ok(check, f"{text}: evictd comes first")
+    if percent >= ours.stall_percent:
+        return _behind_us(check, text)
+    means = f"{name} comes first and kills a whole unit or container"
+    return problem(check, text, means=means, remedy=remedy)
 
 
 def _untold(killer: Killer, ours: OurLines) -> Finding:
