@@ -191,3 +191,22 @@ def test_a_mark_that_a_jumped_clock_made_is_waited_for_no_longer_than_its_grace(
     assert stage.ended() == ("AwaitingEviction", "")
     stage.after(1)
     assert stage.ended() == ("Succeeded", "")
+
+
+@pytest.mark.parametrize("back", [7200.0, 56 * 365 * 86_400.0])
+def test_a_machine_whose_clock_forgets_the_time_while_it_is_off_keeps_its_deadlines(
+    back: float,
+) -> None:
+    """Without a battery it begins where it was long ago, and jumps once it has asked somebody."""
+    stage = Stage()
+    stage.request()
+    stage.after(1000)
+    stage.wall_seconds -= back
+    stage.reboot()
+    stage.after(100)
+    stage.wall_seconds += back
+    stage.feed(Tick())
+    stage.after(99)
+    assert stage.states() == ("Active", "Inactive", "Inactive")
+    stage.after(1)
+    assert stage.states() == ("Interrupted", "Active", "Inactive")

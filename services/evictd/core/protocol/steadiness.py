@@ -46,9 +46,9 @@ def translated(case: Case, given: Given) -> Given:
 def _skew_seconds(rules: ControllerRules, clock: Clock | None, now: Now) -> float:
     if clock is None:
         return 0.0
-    if clock.era != rules.era:
-        return clock.skew_seconds
     wall_seconds = (now.utc - clock.utc).total_seconds()
+    if clock.era != rules.era:  # how long it was away is not known, but no less than not at all
+        return clock.skew_seconds + min(0.0, wall_seconds)
     jump_seconds = wall_seconds - (now.boot_seconds - clock.boot_seconds)
     small = abs(jump_seconds) <= JUMP_SECONDS
     return clock.skew_seconds if small else clock.skew_seconds + jump_seconds
