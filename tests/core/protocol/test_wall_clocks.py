@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from msgspec import structs
-from tests.core.protocol.stage import DRAIN, FIRST, SECOND, UID, WEB, Stage
+from tests.core.protocol.stage import DRAIN, FIRST, SECOND, START, UID, WEB, Stage
 
 from evictd.core.effects import Tick
 from evictd.core.moments import FIRST as EARLIEST
@@ -201,6 +201,7 @@ def test_a_machine_whose_clock_forgets_the_time_while_it_is_off_keeps_its_deadli
     stage = Stage()
     stage.request()
     stage.after(1000)
+    stage.report(message="on it", heartbeat_time=START)
     stage.wall_seconds -= back
     stage.reboot()
     stage.after(100)
