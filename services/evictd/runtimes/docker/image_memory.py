@@ -6,7 +6,6 @@ that was off makes an image older. A file that is damaged, too long or of anothe
 as none. It knows no engine.
 """
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from zlib import crc32
@@ -19,6 +18,7 @@ from msgspec import Raw, Struct
 from evictd.runtimes import hierarchies
 from evictd.runtimes.docker.container_folder import FolderMark
 from evictd.runtimes.docker.image_uses import boot_seconds
+from evictd.shell import whole_file
 from evictd.shell.blocking import RunBlocking
 
 FILE_NAME = "image-uses"
@@ -136,13 +136,8 @@ class ImageMemory:
             _Content(boot_id=self._boot_id(), boot_seconds=self._seconds(), remembered=remembered)
         )
         file = _File(format=FORMAT, check=crc32(content), content=Raw(content))
-        draft = self._path.with_name(f"{self._path.name}.new")
         try:
-            draft.unlink(missing_ok=True)
-            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
-            with os.fdopen(os.open(draft, flags, 0o600), "wb") as opened:
-                opened.write(msgspec.json.encode(file))
-            draft.replace(self._path)
+            whole_file.replace(self._path, msgspec.json.encode(file))
         except OSError as error:
             return error.strerror or str(error)
         return ""
