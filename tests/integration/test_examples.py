@@ -96,7 +96,9 @@ def test_the_shell_example_ends_its_command_when_nobody_wants_it_any_more(
         play.withdraw("web")
         until("it was ended", lambda: story.read_text() == "begun\nended\n")
         play.await_state("web", SCRIPT, "Canceled")
-        assert all("completionTime" not in item for item in play.reports("web", SCRIPT))
+        reports = play.reports("web", SCRIPT)
+        assert reports
+        assert all("completionTime" not in item for item in reports)
 
 
 def test_the_shell_example_says_goodbye_and_is_not_asked_twice(tmp_path: Path, broker: Any) -> None:
