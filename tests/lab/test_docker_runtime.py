@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ import msgspec
 import pytest
 from tests.contract.runtime_contract import RuntimeContract, listed, running
 from tests.services.responder.machine import NODE, Machine, eviction
+from tests.waiting import until
 
 from evictd.core.duty import StartResult, StopResult
 from evictd.runtimes.docker import DockerRuntime, Engine
@@ -37,6 +39,13 @@ async def told(machine: Machine, topic: str, kind: Any, state: str | None = None
             await anyio.sleep(0.05)
 
 
+async def answers_sigterm(process: int) -> bool:
+    """Whether its shell has come to say what it does then: until then process 1 ignores it."""
+    status = await anyio.Path(f"/proc/{process}/status").read_text()
+    masks = [line.split()[1] for line in status.splitlines() if line.startswith(("SigI", "SigC"))]
+    return any(int(mask, 16) >> (signal.SIGTERM - 1) & 1 for mask in masks)
+
+
 class DockerBench:
     """Containers of a Compose project of their own, started by the real client."""
 
@@ -47,7 +56,9 @@ class DockerBench:
 
     async def start(self, name: str, *, deaf: bool = False, protected: bool = False) -> None:
         labels = {"evictd.protect": "true"} if protected else {}
-        await self.run(name, script=DEAF if deaf else WILLING, labels=labels)
+        container = await self.run(name, script=DEAF if deaf else WILLING, labels=labels)
+        process = await self.docker("inspect", "--format={{.State.Pid}}", container)
+        await until(lambda: answers_sigterm(int(process)))
 
     async def end(self, name: str) -> None:
         await self.docker("rm", "--force", f"{self.project}-{name}-1")
