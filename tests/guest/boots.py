@@ -39,7 +39,7 @@ PLAIN = Boot(
 SYSTEMD = Boot(
     name="systemd",
     init="/sbin/init",
-    memory_mib=1024,
+    memory_mib=1280,
     stories=(
         "tests/guest/story_systemd.py",
         "tests/guest/story_unit.py",

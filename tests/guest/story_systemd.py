@@ -25,7 +25,8 @@ from evictd.runtimes.systemd import Manager, SystemdRuntime, lives
 
 UNITS = Path("/run/systemd/system")
 COMMANDS = Path("/run/stories")
-NAMES = ("web", "api", "db", "slow", "quick")
+NAMES = ("web", "api", "db", "slow", "quick", *(f"first-{number}" for number in range(15)))
+"""All that the suite of all runtimes starts."""
 WILLING = "exec sleep 1000\n"
 DEAF = "trap '' TERM\nwhile :; do sleep 1; done\n"
 FILES = {
