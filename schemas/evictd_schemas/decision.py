@@ -94,7 +94,8 @@ class Decision(Struct, frozen=True, kw_only=True, rename="camel"):
 
     `absent`, `falls`, `evictions`, `passed_over` and `wishes` are the newest hundred of each.
     `losses`: what each file system loses, where that decides. `reclaims`: what was or would be
-    given back, of each signal that is short.
+    given back, of each signal that is short. `relieved`: disk signal to the one workload that was
+    stopped for this crossing of its line.
     """
 
     node: str
@@ -117,5 +118,6 @@ class Decision(Struct, frozen=True, kw_only=True, rename="camel"):
     wishes: tuple[WishAnswer, ...] = ()
     losses: tuple[Loss, ...] = ()
     reclaims: tuple[ReclaimOutcome, ...] = ()
+    relieved: dict[str, PodReference] = {}
     epoch: int = 0
     rev: int = 0

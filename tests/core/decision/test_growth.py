@@ -1,10 +1,12 @@
 """Disk on a plain host: only who is seen to fill it is stopped, and only one for each crossing."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 
+from msgspec import structs
 from tests.core.decision.stage import START, Stage, Turn, amount, pod_of, rules_of, uid_of
 
-from evictd.core.decision import Fallen
+from evictd.core.decision import Fallen, Plan
 from evictd_schemas import (
     ContainerStatistics,
     FileSystemStatistics,
@@ -276,16 +278,71 @@ def test_logs_lie_with_the_layers_where_images_have_a_disk_of_their_own() -> Non
     assert left("1Gi", "1Gi", "8Gi").victims == ["chatty"]
 
 
-def test_a_restart_of_the_evictor_allows_no_second_stop() -> None:
-    """What is down for this crossing is on the bus."""
+def crossed() -> Stage:
+    """`small` has gone for this crossing."""
     stage = host()
     look(stage, "4Gi", "1Mi")
-    look(stage, "1Gi", "3Gi")
+    assert look(stage, "1Gi", "3Gi").victims == ["small"]
+    return stage
+
+
+def growing_on(stage: Stage) -> Iterator[Turn]:
+    """Another one fills it faster still."""
+    for size, left in (("3000Mi", "900Mi"), ("3300Mi", "600Mi"), ("3600Mi", "300Mi")):
+        stage.pods = [writer("big", "9Gi"), writer("other", size)]
+        yield stage.observe(signals={"nodefs.available": left}, after=30)
+
+
+def test_a_restart_of_an_evictor_that_lost_its_word_allows_no_second_stop() -> None:
+    """What is down for this crossing is on the bus."""
+    stage = crossed()
+    stage.gone("small")
+    stage.answer("small")
+    stage.plan, stage.standing = Plan(), {}
+    stopped = Stopped(uid=uid_of("small"), time=stage.now.utc, signal="nodefs.available")
+    stage.tell(Fallen(namespace="shop", name="small", stopped=stopped))
+    assert all(turn.victims == [] for turn in growing_on(stage))
+
+
+def test_a_restart_allows_none_though_something_has_started_the_first_again() -> None:
+    """A healer took its record off the bus: the evictor's own last word tells it. [law 5]"""
+    stage = crossed()
     stage.gone("small")
     stage.answer("small")
     stage.restart()
-    stopped = Stopped(uid=uid_of("small"), time=stage.now.utc, signal="nodefs.available")
-    stage.tell(Fallen(namespace="shop", name="small", stopped=stopped))
-    for size in ("3Gi", "4Gi", "5Gi"):
+    for turn in growing_on(stage):
+        assert turn.victims == []
+        assert turn.decision is not None
+        assert turn.decision.relieved["nodefs.available"].name == "small"
+    stage.restart()
+    assert stage.plan.relieved["nodefs.available"].uid == uid_of("small")
+
+
+def test_a_restart_amid_its_eviction_allows_none() -> None:
+    """The request was made, and the crash came before the Decision that tells it."""
+    stage = crossed()
+    stage.plan = structs.replace(stage.plan, decision=None)
+    stage.restart()
+    stage.gone("small")
+    stage.answer("small")
+    assert all(turn.victims == [] for turn in growing_on(stage))
+
+
+def test_after_a_restart_a_new_crossing_may_stop_one() -> None:
+    """What is remembered ends with the condition."""
+    stage = crossed()
+    stage.gone("small")
+    stage.answer("small")
+    stage.restart()
+    for size in ("1Gi", "1Gi", "1Gi"):
         stage.pods = [writer("big", "9Gi"), writer("other", size)]
-        assert stage.observe(signals={"nodefs.available": "512Mi"}, after=30).victims == []
+        stage.observe(signals={"nodefs.available": "2500Mi"}, after=200)
+    assert "other" in [name for turn in growing_on(stage) for name in turn.victims]
+
+
+def test_a_writer_that_stayed_is_not_the_one_of_its_crossing_after_a_restart() -> None:
+    stage = crossed()
+    stage.answer("small", "Failed", "NoFurtherResponder")
+    look(stage, "1Gi", "3Gi", after=1)
+    stage.restart()
+    assert stage.plan.relieved == {}

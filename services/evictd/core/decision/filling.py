@@ -45,8 +45,8 @@ def chosen(scene: Scene, plan: Plan, signal: str, candidates: Collection[str]) -
 def stopped_already(scene: Scene, plan: Plan, signal: str) -> str | None:
     """Whom this crossing has cost already, as `namespace/name`.
 
-    Signals of one file system are one crossing. After a restart of the evictor the record of what
-    is down tells it.
+    Signals of one file system are one crossing. Where the evictor's own Decision is lost the record
+    of what is down tells it.
     """
     signals = same_disk(scene.layout, signal)
     asked = next((pod for name, pod in plan.relieved.items() if name in signals), None)

@@ -5,7 +5,7 @@ What was decided since the start goes before it. [design, law 5]
 
 from msgspec import structs
 
-from evictd.core.decision import failures, past, reclaim, standing
+from evictd.core.decision import failures, filling, past, reclaim, standing
 from evictd.core.decision.inputs import Recalled
 from evictd.core.decision.plan import Plan, Reclaiming, Step
 from evictd.core.decision.requests import recovered
@@ -13,7 +13,7 @@ from evictd.core.decision.upkeep import of_another_mode, without
 from evictd.core.effects import WakeAt
 from evictd.core.moments import Now
 from evictd.core.rules import Mode, Rules
-from evictd_schemas import Decision
+from evictd_schemas import Decision, PodReference
 
 
 def recalled(rules: Rules, plan: Plan, given: Recalled, now: Now) -> Step:
@@ -23,6 +23,7 @@ def recalled(rules: Rules, plan: Plan, given: Recalled, now: Now) -> Step:
     own = tuple(item for item in found if item is not None and item.topic not in known)
     plan = structs.replace(plan, own=(*plan.own, *own))
     plan, unwanted = without(plan, lambda item: of_another_mode(rules, item))
+    plan = structs.replace(plan, relieved={**_asked(rules, plan), **plan.relieved})
     if given.decision is None or plan.decision is not None:
         return plan, unwanted
     plan, told = standing.remembered(
@@ -34,6 +35,15 @@ def recalled(rules: Rules, plan: Plan, given: Recalled, now: Now) -> Step:
     if plan.reclaiming is not None:
         told = (*told, WakeAt(boot_seconds=plan.reclaiming.deadline_boot_seconds))
     return plan, (*unwanted, *told)
+
+
+def _asked(rules: Rules, plan: Plan) -> dict[str, PodReference]:
+    """Who stands for a crossing by its request: it may be newer than our last Decision."""
+    return {
+        own.signal: own.pod
+        for own in plan.own
+        if filling.spares(rules, own.signal) and not own.withdrawn
+    }
 
 
 def _resumed(plan: Plan, decision: Decision, now: Now) -> Plan:
@@ -50,6 +60,7 @@ def _resumed(plan: Plan, decision: Decision, now: Now) -> Plan:
     return structs.replace(
         plan,
         judged=decision.judged,
+        relieved={**decision.relieved, **plan.relieved},
         failed={**failed, **plan.failed},
         history=past.recalled(plan.history, decision.evictions, now),
         reclaiming=plan.reclaiming or under_way,

@@ -1,5 +1,5 @@
 """What stands beside a pass: who is down and why, how often they fell or went, who is passed over,
-what wishes are answered.
+who was stopped for a full disk, what wishes are answered.
 
 It is written into each Decision, for people, and for the evictor that comes after a restart.
 [design, laws 5 and 12]
@@ -89,6 +89,7 @@ def _with_standing(plan: Plan, decision: Decision, now: Now) -> Decision:
         falls=tuple(map(_fall, list(returns.falls.values())[-ROWS_MAX:])),
         evictions=past.written(plan.history, now)[-ROWS_MAX:],
         passed_over=failures.written(plan.failed, now)[-ROWS_MAX:],
+        relieved=plan.relieved,
         wishes=tuple(
             plan.answers[topic] for topic in list(plan.wishes)[-ROWS_MAX:] if topic in plan.answers
         ),
