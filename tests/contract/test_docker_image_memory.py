@@ -4,7 +4,9 @@ import asyncio
 from pathlib import Path
 
 import pytest
+import structlog
 from msgspec import structs
+from structlog.testing import capture_logs
 
 from evictd.runtimes.docker.container_folder import FolderMark, mark
 from evictd.runtimes.docker.image_memory import (
@@ -131,13 +133,15 @@ def test_the_most_images_that_are_remembered_fit_the_file(machine: Machine) -> N
 
 
 def test_a_disk_that_takes_nothing_leaves_what_was_there_and_is_told_once(
-    machine: Machine, capsys: pytest.CaptureFixture[str]
+    machine: Machine,
 ) -> None:
+    structlog.reset_defaults()  # a command of an earlier test may have silenced the log
     (machine.file.parent / "image-uses.new").mkdir()
     memory = machine.memory
-    for _ in range(2):
-        asyncio.run(memory.keep(Remembered(unused_seconds={})))
-    assert capsys.readouterr().out.count("uses of images are not kept") == 1
+    with capture_logs() as told:
+        for _ in range(2):
+            asyncio.run(memory.keep(Remembered(unused_seconds={})))
+    assert [entry["event"] for entry in told] == ["uses of images are not kept"]
     assert machine.recalled() == REMEMBERED
 
 
