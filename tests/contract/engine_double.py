@@ -38,6 +38,8 @@ class EngineDouble:
         """Calls that nobody has listed: no test may end with one."""
         self.after_start: dict[str, Any] = {**RUNNING, "StartedAt": "2026-11-30T09:00:00Z"}
         """The state of a container that was started again."""
+        self.vanishes = False
+        """The other end of an event stream is gone and nobody is told: it says nothing for ever."""
         self._runner: web.AppRunner | None = None
 
     def add(self, number: str, name: str, **labels: str) -> str:
@@ -64,6 +66,13 @@ class EngineDouble:
         self._runner = web.AppRunner(application, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.UnixSite(self._runner, self._socket).start()
+
+    async def port(self) -> str:
+        """Listen on a port too; its address."""
+        assert self._runner is not None
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        host, number = self._runner.addresses[-1]
+        return f"tcp://{host}:{number}"
 
     async def close(self) -> None:
         """Hang up on everybody."""
@@ -121,5 +130,7 @@ class EngineDouble:
         await response.prepare(request)
         for event in self.events:
             await response.write(json.dumps(event).encode() + b"\n")
+        if self.vanishes:
+            await asyncio.Event().wait()
         await response.write_eof()
         return response

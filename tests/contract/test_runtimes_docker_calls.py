@@ -1,5 +1,6 @@
 """What is asked of an engine: nothing that is not listed, and nothing slow to know what runs."""
 
+from contextlib import aclosing
 from pathlib import Path
 
 import aiohttp
@@ -8,7 +9,8 @@ import pytest
 from tests.contract.engine_double import EngineDouble
 
 from evictd.core.duty import StartResult, StopResult
-from evictd.runtimes.docker import DockerRuntime
+from evictd.runtimes import ChangeKind
+from evictd.runtimes.docker import DockerRuntime, Engine, engine, runtime
 from evictd.runtimes.docker.endpoints import ALL, LOOKING, endpoint
 
 LOOKS = 5
@@ -101,3 +103,35 @@ async def test_a_new_container_is_listed_as_soon_as_the_engine_tells(
             assert change.runtime_id == "1" * 64
             break
     assert [found.pod.name for found in (await docker.list()).workloads] == ["web"]
+
+
+async def test_a_stream_over_a_network_that_says_nothing_is_opened_again(
+    double: EngineDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy or a cable that vanished ends nothing: what was missed is told after all."""
+    monkeypatch.setattr(runtime, "RECONNECT_SECONDS", (0.01,))
+    monkeypatch.setattr(engine, "QUIET_SECONDS", 0.1)
+    double.events = [
+        {"Type": "container", "Action": "die", "Actor": {"ID": "1" * 64}, "timeNano": 5_000_000_007}
+    ]
+    double.vanishes = True
+    docker = DockerRuntime(Engine(await double.port()))
+    with anyio.fail_after(10):
+        async with aclosing(docker.watch()) as changes:
+            kinds = [(await anext(changes)).kind for _ in range(3)]
+    await docker.close()
+    assert kinds == [ChangeKind.ENDED, ChangeKind.LOST, ChangeKind.ENDED]
+    assert "since=5.000000008" in [line for line in double.asked if "events" in line][1]
+
+
+async def test_a_quiet_stream_of_this_machine_is_left_alone(
+    double: EngineDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel tells the end of a socket: silence is nothing that happens."""
+    monkeypatch.setattr(engine, "QUIET_SECONDS", 0.0)
+    double.vanishes = True
+    stream = Engine(double.address).events(None)
+    async with aclosing(stream):
+        with anyio.move_on_after(0.2) as waited:
+            await anext(stream, None)
+    assert waited.cancelled_caught

@@ -42,6 +42,9 @@ START_SECONDS = 30.0
 """Networks, mounts and the first process; nothing is pulled."""
 PRUNE_SECONDS = 120.0
 """Deleting thousands of layers on a slow card; whoever ordered it has a deadline of its own."""
+QUIET_SECONDS = 300.0
+"""Of the events of an engine behind a network: a peer that vanished says nothing for ever, and to
+listen anew costs it three calls. Containers with a health check are never quiet so long."""
 BUILD_CACHE_HOURS = 24
 """What was used within a day belongs to work that goes on."""
 REMOVE_SECONDS = 60.0
@@ -204,7 +207,11 @@ class Engine:
         return await self._ask_for("build prune", PRUNE_SECONDS, Pruned, ask) or Pruned()
 
     async def events(self, since_nanoseconds: int | None) -> AsyncIterator[EngineEvent]:
-        """Events of containers from a moment on, or from now, until the stream ends or fails."""
+        """Events of containers from a moment on, or from now, until the stream ends or fails.
+
+        One over a network ends too when it says nothing for `QUIET_SECONDS`: what was missed is
+        told to whoever listens anew.
+        """
         wanted = {"filters": json.dumps({"type": ["container"]})}
         if since_nanoseconds is not None:
             seconds, rest = divmod(since_nanoseconds, 10**9)
@@ -213,7 +220,7 @@ class Engine:
         events: Any = client.events  # aiodocker has no types for its events
         try:
             stream = events.subscribe(**wanted)
-            while (data := await stream.get()) is not None:
+            while (data := await self._next(stream)) is not None:
                 data.pop("time", None)
                 yield msgspec.convert(data, EngineEvent)
         finally:
@@ -221,6 +228,14 @@ class Engine:
                 with suppress(aiodocker.DockerError, aiohttp.ClientError, OSError, ValueError):
                     await events.stop()  # tells why the stream ended; it is opened again anyway
                 await client.close()
+
+    async def _next(self, stream: Any) -> dict[str, Any] | None:
+        """None at the end. The end of a socket on this machine is always told."""
+        is_local = self.address.startswith("unix://")
+        with anyio.move_on_after(None if is_local else QUIET_SECONDS):
+            data: dict[str, Any] | None = await stream.get()
+            return data
+        return None
 
     async def close(self) -> None:
         """Give back the connections."""
