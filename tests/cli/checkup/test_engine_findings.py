@@ -6,8 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from evictd.cli.checkup import engine
-from evictd.cli.checkup.engine import NEEDS, EngineFacts, SocketFacts
+from evictd.cli.checkup import endpoints, engine
+from evictd.cli.checkup.endpoints import NEEDS
+from evictd.cli.checkup.engine import EngineFacts, SocketFacts
 from evictd.cli.checkup.findings import Finding, State
 from evictd.runtimes.docker.rights import Answer, EngineSelf, EngineVersion, Sight
 
@@ -82,14 +83,15 @@ def test_behind_a_proxy_it_is_told_that_a_prune_was_not_tried() -> None:
 @pytest.mark.parametrize("status", [200, 204, 304, 404, 409])
 def test_not_found_is_an_answer_of_the_engine_and_so_allowed(status: int) -> None:
     answer = Answer(endpoint="POST /containers/{id}/stop", status=status)
-    assert engine.right(answer, acts=True).state is State.OK
+    assert endpoints.right(answer, acts=True).state is State.OK
 
 
 @pytest.mark.parametrize("status", [401, 403, 405])
 @pytest.mark.parametrize("endpoint", list(NEEDS))
 def test_a_refused_endpoint_names_the_variable_of_the_proxy(endpoint: str, status: int) -> None:
-    finding = engine.right(Answer(endpoint=endpoint, status=status), acts=True)
-    assert finding.state is State.PROBLEM
+    finding = endpoints.right(Answer(endpoint=endpoint, status=status), acts=True)
+    seldom = endpoint == "GET /containers/{id}/stats"
+    assert finding.state is (State.NOTE if seldom else State.PROBLEM)
     assert finding.check == f"engine {endpoint}"
     assert NEEDS[endpoint].variables[0] in finding.remedy
     assert f"-allow{endpoint.split(maxsplit=1)[0]}" in finding.remedy
@@ -98,24 +100,37 @@ def test_a_refused_endpoint_names_the_variable_of_the_proxy(endpoint: str, statu
 
 def test_a_refused_stop_is_a_note_until_the_mode_is_act() -> None:
     answer = Answer(endpoint="POST /containers/{id}/stop", status=403)
-    assert engine.right(answer, acts=False).state is State.NOTE
-    assert "ALLOW_STOP" in engine.right(answer, acts=False).remedy
-    assert engine.right(answer, acts=True).state is State.PROBLEM
+    assert endpoints.right(answer, acts=False).state is State.NOTE
+    assert "ALLOW_STOP" in endpoints.right(answer, acts=False).remedy
+    assert endpoints.right(answer, acts=True).state is State.PROBLEM
+
+
+def test_the_list_of_images_is_a_note_where_none_are_removed() -> None:
+    """What a prune would take cannot be told then, and nothing else is missed."""
+    answer = Answer(endpoint="GET /images/json", status=403)
+    finding = endpoints.right(answer, acts=True, images=False)
+    assert finding.state is State.NOTE
+    assert "what a prune of images would take" in finding.means
+    assert endpoints.right(answer, acts=True).state is State.PROBLEM
+    assert (
+        endpoints.right(answer, acts=False).means
+        == "unused images cannot be found, once the mode is act"
+    )
 
 
 def test_a_worker_that_stops_nobody_needs_no_right_to_it() -> None:
     """The collector's proxy refuses it on purpose."""
     answer = Answer(endpoint="POST /containers/{id}/stop", status=403)
-    finding = engine.right(answer, acts=True, stops=False)
+    finding = endpoints.right(answer, acts=True, stops=False)
     assert finding.state is State.OK
     assert "not needed here" in finding.text
     blind = Answer(endpoint="GET /containers/json", status=403)
-    assert engine.right(blind, acts=True, stops=False).state is State.PROBLEM
+    assert endpoints.right(blind, acts=True, stops=False).state is State.PROBLEM
 
 
 @pytest.mark.parametrize("answer", [{"status": 500, "why": "broken"}, {"why": "no answer"}])
 def test_a_call_that_fails_or_hangs_is_a_problem_of_the_engine(answer: dict[str, Any]) -> None:
-    finding = engine.right(Answer(endpoint="GET /info", **answer), acts=False)
+    finding = endpoints.right(Answer(endpoint="GET /info", **answer), acts=False)
     assert finding.state is State.PROBLEM
     assert "log" in finding.remedy
 

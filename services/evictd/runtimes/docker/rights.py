@@ -151,12 +151,13 @@ class _Questions:
         listed = await self._get("/containers/json", "/containers/json?all=1")
         ids = [item["Id"] for item in listed or () if isinstance(item, dict) and "Id" in item]
         inspected = await self._inspected(ids)
+        await self._get("/containers/{id}/stats", f"/containers/{NOBODY}/stats?stream=false")
         await self._get("/images/{id}/json", f"/images/{NOBODY}/json")
+        await self._get("/images/json", "/images/json")
         await self._get("/events", PAST_EVENTS)
         for verb in ("stop", "start"):
             await self._ask("POST", f"/containers/{{id}}/{verb}", f"/containers/{NOBODY}/{verb}")
         if images:
-            await self._get("/images/json", "/images/json")
             await self._ask("DELETE", "/images/{id}", f"/images/{NOBODY}")
         if containers:
             await self._ask("DELETE", "/containers/{id}", f"/containers/{NOBODY}")
