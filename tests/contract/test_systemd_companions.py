@@ -1,7 +1,9 @@
 """Who went with a unit is started again with it, also by another process than the one that stopped
 it."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 import pytest
@@ -12,10 +14,16 @@ from evictd.runtimes.systemd import (
     Manager,
     Systemctl,
     SystemdRuntime,
-    companion_memory,
     companions,
 )
+from evictd.runtimes.systemd.companion_memory import CompanionMemory
+from evictd.runtimes.systemd.companions import Companions
 from evictd.runtimes.systemd.systemctl import ANSWER_SECONDS, Answer
+from evictd.runtimes.systemd.unit import Unit
+from evictd.runtimes.systemd.whole import Whole
+from evictd.shell.blocking import in_thread
+
+T = TypeVar("T")
 
 SLICES = chosen(slices=("batch",))
 JOBS = ("in-a.service", "in-b.service")
@@ -132,6 +140,44 @@ async def test_where_nothing_can_be_written_a_stop_goes_on(
     assert (await systemd.start("systemd", "batch.slice", "batch.slice")).runs
 
 
+class SlowDisk:
+    """Nothing is read or written at once; it knows how much of it was under way together."""
+
+    def __init__(self) -> None:
+        self.under_way = 0
+        self.most = 0
+
+    async def __call__(self, function: Callable[[], T]) -> T:
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        await anyio.sleep(0.05)
+        result = await anyio.to_thread.run_sync(function)
+        self.under_way -= 1
+        return result
+
+
+async def test_of_two_that_are_stopped_together_both_are_remembered(
+    machine: SystemdDouble, memory: Path
+) -> None:
+    """Whoever comes second neither reads over what the first has told nor writes into its file."""
+    disk = SlowDisk()
+    both = Companions(machine.manager, CompanionMemory(memory, disk))
+
+    def whole(name: str, companion: str) -> Whole:
+        goes_too = Unit(id=companion, active_state="active")
+        return Whole(unit=Unit(id=name, active_state="active"), dependants=(goes_too,))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(both.remember, whole("db.service", "web.service"))
+        tasks.start_soon(both.remember, whole("cache.service", "api.service"))
+    found = await CompanionMemory(memory, disk).recalled()
+    assert {name: stopped.names for name, stopped in found.items()} == {
+        "db.service": ("web.service",),
+        "cache.service": ("api.service",),
+    }
+    assert disk.most == 1
+
+
 async def test_of_very_many_stopped_units_the_oldest_are_forgotten(
     machine: SystemdDouble, memory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,5 +187,5 @@ async def test_of_very_many_stopped_units_the_oldest_are_forgotten(
     systemd = runtime(machine, chosen(units=("a", "b", "c")), memory=memory)
     for one in (await systemd.list()).workloads:
         await systemd.stop(one.reference, 5)
-    kept = companion_memory.CompanionMemory(memory, anyio.to_thread.run_sync)
+    kept = CompanionMemory(memory, in_thread)
     assert set(await kept.recalled()) == {"b.service", "c.service"}

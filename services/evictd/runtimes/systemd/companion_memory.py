@@ -32,24 +32,27 @@ class Stopped(Struct, frozen=True, kw_only=True):
 
 
 class CompanionMemory:
-    """One file. Without a path nothing is kept."""
+    """One file, written by one at a time. Without a path nothing is kept."""
 
     def __init__(self, path: Path | None, run_blocking: RunBlocking) -> None:
         self._path = path
         self._run_blocking = run_blocking
+        self._turn = anyio.Lock()
         self._problem = ""
 
     async def recalled(self) -> dict[str, Stopped]:
         """By name of the unit that was stopped; nothing where there is nothing to trust."""
         with anyio.move_on_after(FILE_SECONDS):
-            return await self._run_blocking(self._read)
+            async with self._turn:
+                return await self._run_blocking(self._read)
         return {}
 
     async def keep(self, stopped: Mapping[str, Stopped]) -> None:
         """Whole or not at all. A disk that takes nothing leaves what was there; told once."""
         problem = "it was not written in time"
         with anyio.move_on_after(FILE_SECONDS):
-            problem = await self._run_blocking(lambda: self._write(stopped))
+            async with self._turn:
+                problem = await self._run_blocking(lambda: self._write(stopped))
         if problem and problem != self._problem:
             log.warning("who goes with whom is not kept", path=str(self._path), problem=problem)
         self._problem = problem

@@ -63,7 +63,9 @@ class Companions:
     async def _stopped(self) -> dict[str, Stopped]:
         """What an earlier life knew counts from the first time that somebody asks."""
         if self._known is None:
-            self._known = await self._memory.recalled()
+            recalled = await self._memory.recalled()
+            if self._known is None:  # another stop may have asked, and added itself, meanwhile
+                self._known = recalled
         return self._known
 
     async def _forget(self, name: str) -> None:
