@@ -15,6 +15,7 @@ from evictd.core.decision.forgetting import ORDER_NAME as FORGET
 from evictd.core.decision.reclaim import ORDER_NAME as RECLAIM
 from evictd.core.decision.restore import ORDER_NAME as RESTORE
 from evictd.core.orders import OrderKind, OrderState
+from evictd.core.pods import held_bytes
 from evictd.core.protocol.vocabulary import Cause, ConditionType, Intent, Status
 from evictd.core.signals.names import Resource, resource_of
 from evictd.core.ways import Way, restartable
@@ -205,14 +206,13 @@ class World:
         pod = self._cast.find_pod(stop.pod)
         if pod is None:
             return None
-        memory = None if pod.stats is None else pod.stats.memory
         processes = None if pod.stats is None else pod.stats.process_stats
         return Stopped(
             uid=pod.uid,
             time=self._time.now.utc,
             signal=stop.signal,
             restore=pod.restore,
-            last_usage=None if memory is None else memory.working_set_bytes,
+            last_usage=held_bytes(pod),
             last_processes=None if processes is None else processes.process_count,
             depends_on=pod.depends_on,
             group=pod.group,

@@ -18,6 +18,7 @@ from evictd.core.duty.state import Duty, Effect, Phase
 from evictd.core.effects import Publish, Retract
 from evictd.core.moments import Now, whole_second
 from evictd.core.orders import Restore, comes_back
+from evictd.core.pods import held_bytes
 from evictd.core.protocol.naming import report_topic
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, SetbackCause
 from evictd.core.rules import Rules
@@ -108,7 +109,6 @@ def record(rules: Rules, duty: Duty, now: Now, *, attempts: int = 0) -> tuple[Ef
     if duty.eviction is None or duty.pod is None:
         return ()
     pod = duty.pod
-    memory = None if pod.stats is None else pod.stats.memory
     processes = None if pod.stats is None else pod.stats.process_stats
     down = Stopped(
         uid=pod.uid,
@@ -117,7 +117,7 @@ def record(rules: Rules, duty: Duty, now: Now, *, attempts: int = 0) -> tuple[Ef
         signal=signal_of(duty),
         eviction=duty.eviction.metadata.name,
         restore=_restore(pod.restore, signal_of(duty)),
-        last_usage=None if memory is None else memory.working_set_bytes,
+        last_usage=held_bytes(pod),
         last_processes=None if processes is None else processes.process_count,
         depends_on=pod.depends_on,
         group=pod.group,
