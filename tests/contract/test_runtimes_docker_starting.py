@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import anyio
 import pytest
 from tests.contract.engine_double import RUNNING, EngineDouble
+from tests.waiting import until
 
 from evictd.core.duty import StartResult
 from evictd.runtimes import Bereft, Keeper, Lender
-from evictd.runtimes.docker import DockerRuntime, sharing
+from evictd.runtimes.docker import DockerRuntime, runtime, sharing
 
 EXITED = {**RUNNING, "Running": False, "Status": "exited"}
 CREATED = {"Running": False, "Status": "created", "StartedAt": "0001-01-01T00:00:00Z"}
@@ -165,7 +167,42 @@ async def test_a_successor_lends_its_network_by_its_name(
     shares(double, "2", "torrent", "container:vpn")
     assert [pod.name for pod in (await docker.bereft("_", "vpn", REMOVED)).pods] == ["torrent"]
     assert await docker.bereft("_", "elsewhere", REMOVED) == Bereft()
-    assert await docker.bereft("_", "vpn", "vpn.service") == Bereft(), "it is a unit's"
+
+
+async def test_what_a_unit_runs_lends_its_network_as_soon_as_it_runs(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """A unit is up before the container that it starts."""
+    vpn = double.add("1", "vpn")
+    double.inspections[vpn]["State"] = dict(EXITED)
+    shares(double, "2", "torrent", f"container:{vpn}")
+    found: list[Bereft] = []
+
+    async def look() -> None:
+        found.append(await docker.bereft("_", "vpn", "vpn.service"))
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(look)
+            await until(lambda: double.asked.count(f"GET containers/{vpn}/json") > 1)
+            double.inspections[vpn]["State"] = dict(LATER)
+    assert [pod.name for pod in found[0].pods] == ["torrent"]
+
+
+async def test_a_unit_whose_container_does_not_come_is_waited_for_a_moment(
+    double: EngineDouble, docker: DockerRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtime, "CONFIRM_SECONDS", 0.1)
+    shares(double, "2", "torrent", "container:vpn")
+    assert await docker.bereft("_", "vpn", "vpn.service") == Bereft()
+
+
+async def test_a_unit_that_runs_no_container_lends_none(
+    double: EngineDouble, docker: DockerRuntime
+) -> None:
+    """It is not waited for."""
+    assert await docker.bereft("systemd", "nginx.service", "nginx.service") == Bereft()
+    assert double.asked == []
 
 
 async def test_who_is_in_anothers_network_needs_that_one(

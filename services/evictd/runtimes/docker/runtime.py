@@ -163,10 +163,17 @@ class DockerRuntime:
         return await self._starting.keeps(Name(namespace=namespace, name=name), runtime_id)
 
     async def bereft(self, namespace: str, name: str, runtime_id: str) -> Bereft:
-        """Containers in the network of its former life; what a unit runs lends none. [Lender]"""
+        """Containers in the network of its former life. [Lender]
+
+        What a unit runs may begin a moment after its unit is said to be up.
+        """
+        wanted = Name(namespace=namespace, name=name)
         if is_unit(runtime_id):
-            return Bereft()
-        return await self._sharing.bereft(Name(namespace=namespace, name=name), runtime_id)
+            if runtime_id == name:  # a unit in its own right, and no container
+                return Bereft()
+            await self._begun(wanted)
+            return await self._sharing.bereft(wanted, "")
+        return await self._sharing.bereft(wanted, runtime_id)
 
     @property
     def reclaim_steps(self) -> frozenset[str]:
@@ -190,6 +197,15 @@ class DockerRuntime:
     async def close(self) -> None:
         """Give back the engine's connections. [Runtime.close]"""
         await self._engine.close()
+
+    async def _begun(self, name: Name) -> None:
+        """A container of that name runs; waits for a few seconds at most."""
+        with suppress(PeerError), anyio.move_on_after(CONFIRM_SECONDS):
+            while True:
+                found = await named(self._engine, name)
+                if found is not None and found.state.running:
+                    return
+                await anyio.sleep(CONFIRM_LOOK_SECONDS)
 
     async def _kill(self, container_id: str) -> None:
         with suppress(PeerError):  # what is left then its unit kills
