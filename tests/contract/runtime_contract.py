@@ -15,6 +15,10 @@ from evictd.runtimes import Change, ChangeKind, Runtime, Workload
 from evictd_schemas import PodReference
 
 LOOK_SECONDS = 0.05
+STARTS = tuple(f"first-{number}" for number in range(15))
+"""Names of what is started until a watch hears of one; the first one does mostly."""
+BEGIN_SECONDS = 2
+"""For the hint at each of them."""
 HINT_SECONDS = 15 * PATIENCE
 SAID_NOTHING_SECONDS = 10 * PATIENCE
 """The grace of who says nothing: what ends sooner has been given another one."""
@@ -66,9 +70,9 @@ class Watch:
 
     async def begun(self, bench: Bench) -> None:
         """Start one workload after the other until it hears of one."""
-        for number in range(15):
-            first = await running(bench, f"first-{number}")
-            with anyio.move_on_after(2):
+        for name in STARTS:
+            first = await running(bench, name)
+            with anyio.move_on_after(BEGIN_SECONDS):
                 await self.hears(ChangeKind.STARTED, first)
                 return
         raise AssertionError("no start is heard of")

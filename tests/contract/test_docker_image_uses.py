@@ -1,19 +1,14 @@
 """Uses of images over restarts of evictd, of the engine and of the machine: none is ever missed."""
 
-import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.lowlevel
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.contract.store_double import Store
+from tests.waiting import until
 
 from evictd.core.errors import PeerError
 from evictd.runtimes.docker import Engine, container_folder, image_watch, unused_images
@@ -27,6 +22,7 @@ from evictd.shell.blocking import in_thread
 DAY_SECONDS = 86_400.0
 WEEK_SECONDS = 7 * DAY_SECONDS
 SECOND = 10**9
+PATIENCE_SECONDS = 20
 SETTINGS = Settings(unused_seconds=WEEK_SECONDS, minimum_age_seconds=0)
 
 
@@ -89,19 +85,14 @@ class Life:
 
     async def settled(self) -> None:
         """It listens, and knows what it can know of the past."""
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE_SECONDS):
             await self.house.store.heard.wait()
-        assert await self.watch.judged(5)
-
-    async def until(self, condition: Callable[[], object]) -> None:
-        with anyio.fail_after(5):
-            while not condition():
-                await anyio.lowlevel.checkpoint()
+        assert await self.watch.judged(PATIENCE_SECONDS)
 
     async def hears(self, *event: Any) -> None:
         """Something happens, and evictd has heard of it."""
         self.house.store.say(*event)
-        await self.until(
+        await until(
             lambda: (
                 self.watch.last_event is not None and self.watch.last_event.time_nano == event[-1]
             )
@@ -118,9 +109,8 @@ def closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
 
 @pytest.fixture
 async def house(closed: House) -> AsyncIterator[House]:
-    await closed.store.open()
-    yield closed
-    await closed.store.close()
+    async with closed.store:
+        yield closed
 
 
 async def lived(house: House) -> None:
@@ -170,7 +160,7 @@ async def test_a_container_that_came_and_went_while_evictd_was_down_is_a_use(hou
     house.store.say("die", "3", "old:1", 31 * SECOND)
     async with house.life() as life:
         await life.settled()
-        await life.until(lambda: life.uses.unused_seconds("sha256:old") == 0)
+        await until(lambda: life.uses.unused_seconds("sha256:old") == 0)
         assert await life.offered() == []
         assert life.uses.unused_seconds("sha256:late") == 2 * DAY_SECONDS
 
@@ -248,7 +238,7 @@ async def test_a_killed_evictd_hears_again_what_it_had_not_written_down(house: H
     house.seconds += DAY_SECONDS
     async with house.life() as life:
         await life.settled()
-        await life.until(lambda: life.uses.unused_seconds("sha256:old") == 0)
+        await until(lambda: life.uses.unused_seconds("sha256:old") == 0)
 
 
 async def test_while_the_past_is_doubtful_nothing_is_offered_and_nothing_written(
@@ -260,8 +250,8 @@ async def test_while_the_past_is_doubtful_nothing_is_offered_and_nothing_written
     written = await in_thread(house.file.read_bytes)
     house.store.refused.add("GET containers/json")
     async with house.life() as life:
-        await life.until(lambda: "GET containers/json?all=1" in "".join(house.store.asked))
-        await life.until(lambda: life.watch.is_doubtful)
+        await until(lambda: "GET containers/json?all=1" in "".join(house.store.asked))
+        await until(lambda: life.watch.is_doubtful)
         with pytest.raises(PeerError, match="not known yet"):
             await life.offered()
     assert await in_thread(house.file.read_bytes) == written
@@ -280,21 +270,22 @@ async def test_an_engine_that_was_restarted_meanwhile_makes_every_image_young(
         assert await life.offered() == ["old:1"]
         house.store.events = []
         house.store.hang_up()
-        await life.until(lambda: set(life.uses.ages().values()) == {0.0})
+        await until(lambda: set(life.uses.ages().values()) == {0.0})
 
 
 async def test_of_a_stream_that_has_ended_nothing_is_concluded(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While nobody listens the past stays doubtful, however long it was silent before."""
-    monkeypatch.setattr(image_watch, "RECONNECT_SECONDS", 10)
     await lived(house)
     house.store.events = []
+    monkeypatch.setattr(image_watch, "RECONNECT_SECONDS", 60)
+    monkeypatch.setattr(image_watch, "SILENCE_SECONDS", 1)
     async with house.life() as life:
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE_SECONDS):
             await house.store.heard.wait()
         house.store.hang_up()
-        assert not await life.watch.judged(0.5)
+        assert not await life.watch.judged(1.5)
         assert life.uses.unused_seconds("sha256:old") == 6 * DAY_SECONDS
 
 
@@ -303,8 +294,8 @@ async def test_podman_is_not_asked_for_its_events_of_weeks(house: House) -> None
     house.store.information["BuildahVersion"] = "1.28.2"
     house.store.image("old")
     async with house.life() as life:
-        await life.until(life.uses.ages)
-        await life.until(lambda: "info" in "".join(house.store.asked))
+        await until(life.uses.ages)
+        await until(lambda: "info" in "".join(house.store.asked))
     assert not [asked for asked in house.store.asked if "events" in asked]
 
 

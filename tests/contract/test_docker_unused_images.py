@@ -1,20 +1,15 @@
 """When an image counts as unused: by what is seen of containers, on a clock of the test's own."""
 
-import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.lowlevel
 import pytest
 from msgspec import structs
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.contract.store_double import Store
+from tests.waiting import until
 
 from evictd.core.errors import PeerError
 from evictd.runtimes.docker import Engine
@@ -74,10 +69,7 @@ async def test_a_container_that_came_and_went_is_a_use(store: Store, shelf: Shel
     store.say("die", "2", "short:1", 7)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(shelf.watch.attend)
-        with anyio.fail_after(5):
-            await store.heard.wait()
-            while shelf.watch.uses.unused_seconds("sha256:short"):
-                await anyio.lowlevel.checkpoint()
+        await until(lambda: shelf.watch.uses.unused_seconds("sha256:short") == 0)
         tasks.cancel_scope.cancel()
     store.listing.clear()
     shelf.seconds = WEEK_SECONDS

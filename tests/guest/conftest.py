@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.guest.boots import BOOTS
 from tests.guest.machine import Guest, Told, collected
 from tests.lab.conftest import capped_cgroup  # noqa: F401  # for the stories

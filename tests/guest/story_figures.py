@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.lab.conftest import until
 from tests.lab.workloads import MIB, Appetite, workloads
 

@@ -14,10 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.lab.conftest import CAP_BYTES
 from tests.lab.node import Node
 from tests.lab.test_real_pressure import the_greedy_one_goes

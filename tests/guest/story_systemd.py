@@ -10,11 +10,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
-from tests.contract.runtime_contract import RuntimeContract
+from tests.contract.runtime_contract import STARTS, RuntimeContract
 from tests.contract.systemd_double import Services, chosen
 from tests.guest.units import away, shown, start, systemctl
 
@@ -25,7 +21,7 @@ from evictd.runtimes.systemd import Manager, SystemdRuntime, lives
 
 UNITS = Path("/run/systemd/system")
 COMMANDS = Path("/run/stories")
-NAMES = ("web", "api", "db", "slow", "quick", *(f"first-{number}" for number in range(15)))
+NAMES = ("web", "api", "db", "slow", "quick", *STARTS)
 """All that the suite of all runtimes starts."""
 WILLING = "exec sleep 1000\n"
 DEAF = "trap '' TERM\nwhile :; do sleep 1; done\n"

@@ -11,10 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.guest.units import shown, systemctl
 
 UNITS = Path("/run/systemd/system")

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
 
 from tests.lab.node import REQUESTER, RESPONDER, Node, request
 from tests.lab.workloads import Appetite, workloads

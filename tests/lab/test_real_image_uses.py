@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import io
-import sys
 import tarfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.lowlevel
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
-from tests.lab.patience import PATIENCE
+from tests.waiting import until
 
 from evictd.runtimes.docker import Engine
 from evictd.runtimes.docker.image_memory import ImageMemory
@@ -27,7 +21,6 @@ from evictd.runtimes.docker.image_watch import ImageWatch
 from evictd.shell.blocking import in_thread
 
 DAY_SECONDS = 86_400.0
-SECONDS = 15 * PATIENCE
 
 
 class House:
@@ -64,13 +57,6 @@ class House:
             yield watch
             tasks.cancel_scope.cancel()
         await engine.close()
-
-
-async def until(condition: Callable[[], object]) -> None:
-    """Wait until something is true of a real engine."""
-    with anyio.fail_after(SECONDS):
-        while not condition():
-            await anyio.lowlevel.checkpoint()
 
 
 @pytest.fixture
