@@ -13,6 +13,7 @@ from evictd.runtimes.docker.rights import Being, Container, Settings, Sight
 
 OURS = OurLines(memory_percent=5.0, memory_total_mib=8192.0, stall_percent=40.0)
 NOHANG = "## a comment = 1\nsoft_threshold_min_mem = {} \nhard_threshold_min_mem = 2 %\n"
+KUBELET_HARD = "--eviction-hard=memory.available<"
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,10 @@ NOHANG = "## a comment = 1\nsoft_threshold_min_mem = {} \nhard_threshold_min_mem
             State.NOTE,
             "at 12.5% of memory left",
         ),
+        (Killer(name="kubelet", arguments=(KUBELET_HARD + "1G",)), State.NOTE, "at 11.6%"),
+        (Killer(name="kubelet", arguments=(KUBELET_HARD + "1073741824",)), State.NOTE, "at 12.5%"),
+        (Killer(name="kubelet", arguments=(KUBELET_HARD + "0%",)), State.OK, "at 0%"),
+        (Killer(name="kubelet", arguments=(KUBELET_HARD + "much",)), State.NOTE, "is running"),
         (Killer(name="oomd", configuration='{"rulesets": []}'), State.NOTE, "of its own"),
         (Killer(name="low-memory-monitor"), State.NOTE, "is running"),
         (Killer(name="lmkd"), State.NOTE, "is running"),

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from msgspec import Struct, structs
 
 from evictd.cli.checkup.findings import Finding, State, note, ok, problem
+from evictd.core.signals.threshold_settings import value_of
+from evictd.core.signals.thresholds import Amount, Share
 
 EARLYOOM_PERCENT = 10.0
 NOHANG_PERCENT = 5.0
@@ -18,12 +20,12 @@ NOHANG_PERCENT = 5.0
 OOMD_PRESSURE_PERCENT = 60.0
 OOMD_PRESSURE_SECONDS = "30s"
 OOMD_USED_PERCENT = 90.0
-KUBELET_MIB = 100.0
+KUBELET_VALUE = "100Mi"
 PSI_MONITOR_PERCENT = 40.0
 """What each of them does where nothing is configured."""
 KIB_PER_MIB = 1024
-MIB_OF_UNIT = {"Ki": 1 / 1024, "Mi": 1.0, "Gi": 1024.0}
-KUBELET_LINE = re.compile(r"""memory\.available["']?\s*[:<]\s*["']?(\d+(?:\.\d+)?)(%|[KMG]i)""")
+BYTES_PER_MIB = 1 << 20
+KUBELET_LINE = re.compile(r"""memory\.available["']?\s*[:<]\s*["']?([^\s"',;}]+)""")
 """Its first line for memory, of a flag or a file: the hard ones are mostly written first."""
 
 
@@ -159,14 +161,24 @@ def _kubelet(killer: Killer, ours: OurLines) -> Finding | None:
     """
     text = f"{' '.join(killer.arguments)}\n{killer.configuration}"
     line = KUBELET_LINE.search(text)
-    amount, unit = (KUBELET_MIB, "Mi") if line is None else (float(line[1]), line[2])
-    if unit != "%":
-        if not ours.memory_total_mib:
-            return _untold(killer, ours)
-        amount = 100 * amount * MIB_OF_UNIT[unit] / ours.memory_total_mib
+    percent = _percent_left(KUBELET_VALUE if line is None else line[1], ours)
+    if percent is None:
+        return _untold(killer, ours)
     remedy = "`profile: kubelet` in mode observe beside it, or its evictionHard below ours"
-    found = _against_memory(killer.name, round(amount, 1), ours, remedy)
+    found = _against_memory(killer.name, round(percent, 1), ours, remedy)
     return structs.replace(found, state=State.NOTE) if found.state is State.PROBLEM else found
+
+
+def _percent_left(text: str, ours: OurLines) -> float | None:
+    """Where a kubelet's own value draws a line; None where that cannot be told."""
+    match value_of(text):
+        case None:
+            return 0.0
+        case Share(fraction=fraction):
+            return 100 * fraction
+        case Amount(quantity=quantity) if ours.memory_total_mib:
+            return float(100 * quantity) / BYTES_PER_MIB / ours.memory_total_mib
+    return None
 
 
 def _psi_monitor(killer: Killer, ours: OurLines) -> Finding:
