@@ -5,7 +5,9 @@ For what a process of ours holds on to: its connection, its broker. How long wor
 """
 
 FIRST_SECONDS = 0.5
+"""What is only restarted is there again by then, mostly."""
 PAUSE_SECONDS_MAX = 30.0
+"""Whoever repairs it does not want to wait much longer for us."""
 SETTLED_SECONDS = 30.0
 """What lived shorter counts as a failure; after more than this the pause is the first one again."""
 
