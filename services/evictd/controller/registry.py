@@ -5,7 +5,7 @@ from evictd_schemas import Registration
 
 
 class Registry:
-    """The newest registration of each responder, and since when it is lost."""
+    """The newest registration of each responder, and since when it has been lost."""
 
     def __init__(self) -> None:
         self._held: dict[str, dict[str, Registration]] = {}
@@ -16,7 +16,7 @@ class Registry:
         return self._held.get(node, {})
 
     def lost(self, node: str) -> dict[str, float]:
-        """When each that is lost was first told to be, as boot time."""
+        """When each that was lost, and is not ready again, was first told to be, as boot time."""
         return self._lost.get(node, {})
 
     def take(
@@ -25,7 +25,7 @@ class Registry:
         """Hold it, None for one that is gone; False where it says nothing about who is there."""
         held = self._held.setdefault(node, {})
         lost = self._lost.setdefault(node, {})
-        if registration is None or registration.status != PresenceStatus.LOST:
+        if registration is None or registration.status == PresenceStatus.READY:
             lost.pop(responder, None)
         if registration is None:
             held.pop(responder, None)

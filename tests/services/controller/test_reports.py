@@ -311,3 +311,19 @@ async def test_who_has_long_been_lost_has_no_turn_and_who_is_there_again_has(ben
     await bench.withdraw()
     await bench.request(name="again")
     assert bench.states("pod-2-web") == {DRAIN: "Active", DEFAULT: "Inactive"}
+
+
+@pytest.mark.parametrize("between", ["init", "disconnected"])
+async def test_one_that_never_became_ready_again_has_been_lost_since_the_first_time(
+    bench: Bench, between: str
+) -> None:
+    """For chains that begin later too. [contract 3, Registration]"""
+    await bench.begin()
+    await bench.observe(drained())
+    await bench.register(DRAIN, status="lost", epoch=1, connection=1)
+    await bench.after(8)
+    await bench.register(DRAIN, status=between, epoch=1, connection=2)
+    await bench.register(DRAIN, status="lost", epoch=1, connection=2)
+    await bench.after(3)
+    await bench.request()
+    assert bench.states() == {DRAIN: "Interrupted", DEFAULT: "Active"}
