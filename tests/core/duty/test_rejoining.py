@@ -121,10 +121,11 @@ def test_what_was_removed_is_left_alone() -> None:
     assert restart.duty == Duty()
 
 
-def test_a_pause_of_another_boot_is_over() -> None:
-    """The boot clock has begun anew, so that its end lies far ahead."""
+@pytest.mark.parametrize("booted_seconds", [3700.0, 50 * 86_400.0])
+def test_a_pause_of_another_boot_is_over(booted_seconds: float) -> None:
+    """The boot clock has begun anew, so that its end lies further ahead than any pause is long."""
     restart = Restart()
-    restart.seconds = 50 * 86_400.0
+    restart.seconds = booted_seconds
     restart(Rejoin(pod=TORRENT))
     restart(stopped(StopResult.FAILED))
     restart.seconds = 60.0

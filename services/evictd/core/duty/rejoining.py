@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from msgspec import structs
 
-from evictd.core.back_off import back_off_seconds
+from evictd.core.back_off import BACK_OFF_SECONDS_MAX, back_off_seconds
 from evictd.core.duty.outcomes import StartResult
 from evictd.core.duty.state import (
     Duty,
@@ -28,8 +28,9 @@ from evictd_schemas import Pod
 
 TRIES_MAX = 30
 """Starts that fail before it is left to its owner: with their pauses a day."""
-PAUSE_SECONDS_MAX = 86_400.0
-"""What lies further ahead than any pause is a time of another boot."""
+PAUSE_SECONDS_MAX = BACK_OFF_SECONDS_MAX + 1.0
+"""What lies further ahead than the longest pause, and what rounding adds, is a time of another
+boot."""
 
 Step: TypeAlias = tuple[Duty, tuple[Effect, ...]]
 
