@@ -23,8 +23,6 @@ from evictd_schemas import Growth, Layout, Loss, Pod, RankedPod, Stopped, Thresh
 COUNT_SECONDS = 30.0
 """How long a count of what is on the disk is waited for after a crossing, before nobody is said to
 be filling it: a machine of usual size is counted in a second or two."""
-
-
 GROWING_MAX = 5
 """Of those that grow so many are named, the fastest first."""
 

@@ -9,12 +9,14 @@ from datetime import datetime
 from msgspec import Struct
 
 from evictd.core.back_off import BACK_OFF_SECONDS_MAX, back_off_seconds
+from evictd.core.conditions import holding
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.returns import Absent, Returns
 from evictd.core.holds import hold_on, until_text
 from evictd.core.moments import Now
 from evictd.core.orders import Restore, comes_back
 from evictd.core.pods import active
+from evictd.core.protocol.vocabulary import Status
 from evictd.core.signals.amounts import rounded_text
 from evictd.core.signals.names import (
     ALLOCATABLE_MEMORY_AVAILABLE,
@@ -90,9 +92,8 @@ def calm(pressure: Pressure) -> str | None:
 
     Whatever it is: who is started writes, forks and takes memory.
     """
-    for item in pressure.conditions:
-        if item.status == "True":
-            return f"{item.type} holds"
+    if held := holding(pressure):
+        return f"{held[0]} holds"
     met = (item for item in pressure.thresholds if item.met and condition_of(item.signal))
     return next((f"{item.signal} is below its line" for item in met), None)
 
@@ -129,9 +130,9 @@ def _unasked(look: Look, name: str, absent: Absent) -> Iterator[str]:
         yield "it waits for a person: its start would not leave things better"
     kind = condition_of(stopped.signal or "")
     found = (item.status for item in look.given.pressure.conditions if item.type == kind)
-    status = next(found, "Unknown")
-    if status != "False":
-        yield f"{kind} holds" if status == "True" else f"{kind} is not known to be over"
+    status = next(found, Status.UNKNOWN)
+    if status != Status.FALSE:
+        yield f"{kind} holds" if status == Status.TRUE else f"{kind} is not known to be over"
     if look.now.boot_seconds < _due_boot_seconds(look.returns, name):
         yield "it fell or failed too often to be tried again yet"
 

@@ -16,6 +16,7 @@ from evictd.core.decision.returns import Falls, Returns, life
 from evictd.core.effects import BusEffect, Publish
 from evictd.core.moments import Now, after, past_boot_seconds
 from evictd.core.rules import Rules
+from evictd.core.wording import name_text
 from evictd_schemas import AbsentPod, Decision, Fall
 
 
@@ -38,7 +39,7 @@ def remembered(rules: Rules, plan: Plan, decision: Decision, now: Now) -> Step:
 
     [design, law 5]
     """
-    falls = {f"{fall.pod.namespace}/{fall.pod.name}": _falls(fall, now) for fall in decision.falls}
+    falls = {name_text(fall.pod): _falls(fall, now) for fall in decision.falls}
     recent = {
         name: fall
         for name, fall in falls.items()

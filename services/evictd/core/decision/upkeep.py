@@ -15,6 +15,7 @@ from evictd.core.decision.plan import Instant, OwnRequest, Plan, Step
 from evictd.core.decision.requests import publication, withdrawn
 from evictd.core.effects import BusEffect, Retract
 from evictd.core.moments import Now, elapsed_seconds, moment, rebooted
+from evictd.core.protocol.vocabulary import Status
 from evictd.core.rules import Mode, Rules
 from evictd.core.signals.names import ConditionType, condition_of
 from evictd.core.ways import restartable
@@ -146,7 +147,7 @@ def _with_clear_signals(plan: Plan, pressure: Pressure, observed: Moment) -> Pla
         for own in plan.own
         if own.signal not in met and _known(conditions, own.signal)
     }
-    over = {kind for kind, status in conditions.items() if status == "False"}
+    over = {kind for kind, status in conditions.items() if status == Status.FALSE}
     return structs.replace(
         plan,
         clear_since=since,
@@ -196,7 +197,7 @@ def _clear_long_enough(rules: Rules, plan: Plan, own: OwnRequest, observed: Mome
 
 def _known(conditions: dict[str, str], signal: str) -> bool:
     condition = condition_of(signal)
-    return condition is not None and conditions.get(condition, "Unknown") != "Unknown"
+    return condition is not None and conditions.get(condition, Status.UNKNOWN) != Status.UNKNOWN
 
 
 def _in(signal: str, over: set[str]) -> bool:

@@ -36,6 +36,8 @@ STATES = {
     State.INTERRUPTED: "ResponderInterrupted",
     State.COMPLETED: "ResponderCompleted",
 }
+WHY_CHARACTERS_MAX = 1_000
+"""Of a requester's own words in the sentence of an event; its Eviction has them all."""
 
 
 def announced(rules: ControllerRules, old: Case, new: Case, now: Now) -> Iterator[ControllerEffect]:
@@ -117,8 +119,6 @@ def _transitions(
         yield _failed(rules, eviction, cause, now)
 
 
-WHY_CHARACTERS_MAX = 1_000
-"""Of a requester's own words in the sentence of an event; its Eviction has them all."""
 _EVICTED = ConditionType.TARGET_EVICTED
 
 
