@@ -190,6 +190,35 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file() -> None:
     ]
 
 
+def test_a_neighbour_without_its_name_hides_no_mistake() -> None:
+    text = "budgets:\n- {name: a}\n- {minAvailable: x}\nresponders:\n- {webhook: ftp://a}\n"
+    both = "needs either minAvailable or maxUnavailable, and not both"
+    assert complaint(text).splitlines() == [
+        f"f:2:3: budgets[0]: {both}",
+        "f:3:3: budgets[1].name: is missing",
+        "f:3:18: budgets[1].minAvailable: 'x' is neither a number up to 10000 nor a percentage",
+        "f:5:3: responders[0].name: is missing",
+        "f:5:13: responders[0].webhook: begins with neither http:// nor https://",
+    ]
+
+
+def test_what_only_follows_from_a_mistake_is_not_told_beside_it() -> None:
+    """A misspelt line leaves no empty section, and a command that is no list is a command."""
+    text = (
+        "evictionHard: {memory.avalable: 1Gi}\n"
+        "reclaim: {truncateLogs: {enabled: yes, above: 1Gi}}\n"
+        "responders: [{name: acme.io/drain, command: save}]\n"
+    )
+    with pytest.raises(ConfigurationError) as refusal:
+        load_text(text, "f")
+    assert [str(problem.path[-1]) for problem in refusal.value.problems] == [
+        "memory.avalable",
+        "enabled",
+        "command",
+    ]
+    assert not refusal.value.warnings
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read: No such file or directory"):
         load(tmp_path / "absent.yaml")

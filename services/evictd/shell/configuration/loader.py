@@ -16,6 +16,7 @@ from evictd.shell.configuration.problems import (
     Place,
     Problem,
     in_order,
+    unfollowing,
 )
 from evictd.shell.configuration.reading import Reading
 from evictd_schemas.configuration import Configuration
@@ -79,8 +80,8 @@ def load_tree(
         raise ConfigurationError(in_order(reading.problems))
     configuration = msgspec.convert(values, Configuration)
     findings = checks.check(configuration, reading.places)
-    warnings = in_order([*strangers, *findings.warnings])
-    if errors := in_order([*reading.problems, *findings.errors]):
+    warnings = in_order([*strangers, *unfollowing(findings.warnings, reading.problems)])
+    if errors := in_order([*reading.problems, *unfollowing(findings.errors, reading.problems)]):
         raise ConfigurationError(errors, warnings)
     return Loaded(configuration=configuration, places=reading.places, warnings=tuple(warnings))
 

@@ -68,6 +68,16 @@ def named_once(key: str, names: Sequence[str], entries_max: int) -> Iterator[Not
             yield (key, index, "name"), f"{name!r} is the name of {key}[{known}]"
 
 
+def unfollowing(findings: Iterable[Problem], unread: Iterable[Problem]) -> list[Problem]:
+    """Findings without those about what could not be read, or about what would have held it.
+
+    A section whose only key is misspelt is not empty, and need not be told so.
+    """
+    paths = {problem.path for problem in unread}
+    paths |= {path[:-1] for path in paths}
+    return [finding for finding in findings if finding.path not in paths]
+
+
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
     """In the order of the file, each once; what has no line comes last."""
     unique = {str(problem): problem for problem in problems}

@@ -71,7 +71,10 @@ class Reading:
         for name in missing:
             if node.get(name) is None:
                 self.complain(node.place, (*path, name), "is missing")
-        return UNSET if missing else values
+        if not all(isinstance(fields[name].type, inspect.StrType) for name in missing):
+            return UNSET
+        # Nameless, so that the rest of it and its neighbours are judged all the same.
+        return values | dict.fromkeys(missing, "")
 
     def _entry(self, key: Scalar, value: Node, kind: inspect.Type, path: KeyPath) -> Any:
         """One value of a mapping; what is about the whole of a section is said at its key."""
