@@ -238,6 +238,7 @@ async def test_labels_that_do_not_read_are_told(
         evictd_restore="sometimes",
         evictd_action="pause",
         evictd_enable="perhaps",
+        evictd_role="db",
         evictd_responders="drain, acme.io/drain:5, acme.io/drain, acme.io/drain, a.k8s.io/b",
         evictd_prio="1",
     )
@@ -248,6 +249,7 @@ async def test_labels_that_do_not_read_are_told(
         "_/web: label evictd.protect=maybe: true or false is meant; taken as true",
         "_/web: label evictd.restore=sometimes: one of auto, manual, never is meant",
         "_/web: label evictd.action=pause: one of stop, restart, webhook is meant",
+        "_/web: label evictd.role=db: one of broker, proxy, evictd is meant; taken as evictd",
         "_/web: label evictd.responders: 'drain': domain/name or domain/name:number is meant",
         "_/web: label evictd.responders: 'acme.io/drain:5': 5 is not within 1000 and 100000",
         "_/web: label evictd.responders: 'acme.io/drain': 'acme.io/drain' is there already",

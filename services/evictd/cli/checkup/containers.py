@@ -75,7 +75,7 @@ def label_findings(sight: Sight, problems: Sequence[str]) -> Iterator[Finding]:
         yield problem(
             "labels",
             text,
-            means="it is as if the label were not there",
+            means="what it was meant to say does not hold",
             remedy="correct it, and make the container anew",
         )
     if sight.containers_left_out:

@@ -1,6 +1,7 @@
 """The `evictd.*` labels of a container: what its owner wants, and what was probably misspelt.
 
-A label that does not read as what it should be is reported and otherwise as if it were not there.
+A label that does not read as what it should be is reported; what it was meant to say does not hold.
+Where it may have been meant to keep the workload it is taken for that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,6 +29,7 @@ KNOWN = (PRIORITY, PROTECT, ENABLE, ACTION, GROUP, DEPENDS_ON, RESTORE, RESPONDE
 NOT_FROM_IMAGES = (PROTECT, ENABLE, ACTION, RESPONDERS)
 """What an image says of itself decides nothing here: who runs it does."""
 
+ROLES = ("broker", "proxy", "evictd")
 RESTORES = (Restore.AUTO, Restore.MANUAL, Restore.NEVER)
 SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "": True} | dict.fromkeys(
     ("false", "no", "off", "0"), False
@@ -68,7 +70,7 @@ def read(labels: Mapping[str, str], image_labels: Mapping[str, str], namespace: 
         action=_word(own, ACTION, tuple(Way), problems),
         depends_on=names_in(namespace, own[DEPENDS_ON].split(",")) if DEPENDS_ON in own else None,
         group=own.get(GROUP) or None,
-        role=own.get(ROLE) or None,
+        role=_role(own, problems),
         responders=_responders(own, problems),
         problems=(*problems, *_unknown(own)),
     )
@@ -106,6 +108,14 @@ def _word(own: Mapping[str, str], name: str, words: Sequence[str], problems: lis
         return word
     problems.append(f"label {name}={word}: one of {', '.join(words)} is meant")
     return words[0]
+
+
+def _role(own: Mapping[str, str], problems: list[str]) -> str | None:
+    """Whoever says that it is a part of evictd is one, whichever it may be."""
+    word = own.get(ROLE) or None
+    if word is not None and word not in ROLES:
+        problems.append(f"label {ROLE}={word}: one of {', '.join(ROLES)} is meant; taken as evictd")
+    return word
 
 
 def _responders(own: Mapping[str, str], problems: list[str]) -> tuple[DeclaredResponder, ...]:
