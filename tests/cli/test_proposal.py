@@ -14,7 +14,7 @@ NO_FIGURES = "has no statistics, which goes last; priority 0"
 NOT_NAMED = "no candidate: neither a label nor `workloads:` names it"
 BLOCK = [
     "# Order of attic for memory.available, first to go first.",
-    "# A greater priority stays longer; protect: true never goes.",
+    "# Who is named here may go. A greater priority stays longer; protect: true never goes.",
     "workloads:",
     f'  "shop/db":  {{priority: 0, protect: true}}  # protected by its owner; {NO_FIGURES}',
     f'  "shop/web": {{priority: 0}}  # {NOT_NAMED}; {NO_FIGURES}',

@@ -16,6 +16,8 @@ T = TypeVar("T")
 
 NAMES_MAX = 20
 """Names told to somebody who mistyped one."""
+ELSEWHERE = {"eviction": "; `evictd history` tells what has ended"}
+"""Where else somebody may find what is not on the bus any more."""
 
 
 def the_one(kind: str, text: str, found: Iterable[T], names_of: Callable[[T], Iterable[str]]) -> T:
@@ -31,7 +33,8 @@ def the_one(kind: str, text: str, found: Iterable[T], names_of: Callable[[T], It
         several = ", ".join(list(meant)[:NAMES_MAX])
         raise NotFoundError(f"{text!r} may be any of {several}; --node or the whole name tells")
     known = ", ".join(list(every)[:NAMES_MAX])
-    raise NotFoundError(f"there is no {kind} {text!r}" + (f"; there are {known}" if known else ""))
+    others = f"; there are {known}" if known else ""
+    raise NotFoundError(f"there is no {kind} {text!r}{others}{ELSEWHERE.get(kind, '')}")
 
 
 def eviction_names(found: Found[Eviction]) -> Iterable[str]:

@@ -92,7 +92,7 @@ def document(explanation: Explanation) -> dict[str, Any]:
 def block(found: Situation, explanation: Explanation) -> Iterator[str]:
     """Everybody with what holds now; a person moves priorities about and leaves lines out."""
     yield f"# Order of {found.rules.node} for {explanation.signal}, first to go first."
-    yield "# A greater priority stays longer; protect: true never goes."
+    yield "# Who is named here may go. A greater priority stays longer; protect: true never goes."
     if not explanation.ranking:
         yield "workloads: {}"
         return
