@@ -3,15 +3,8 @@
 [design, law 5]
 """
 
-import sys
-from pathlib import Path
-
 import msgspec
 import pytest
-
-if (root := str(Path(__file__).parents[2])) not in sys.path:
-    sys.path.insert(0, root)
-
 from tests.services.test_evictor import (
     Ear,
     observation,

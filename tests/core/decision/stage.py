@@ -322,6 +322,17 @@ class Stage:
         )
         return self.tell(Recalled(decision=decision, requests=requests))
 
+    def crash_before_clearing(self, name: str) -> None:
+        """The one that was asked has gone, and whoever comes next is asked; the request of the
+        first still stands when the evictor is back, and is answered once more."""
+        standing = dict(self.standing)
+        self.gone(name)
+        self.answer(name, uid="one")
+        self.observe("8Gi", after=0.1)
+        self.standing |= standing
+        self.restart()
+        self.answer(name, uid="one")
+
 
 def sent(message: M) -> M:
     """What arrives of a message."""

@@ -117,13 +117,7 @@ def test_an_end_that_is_answered_to_both_lives_of_the_evictor_counts_once() -> N
     """The crash came before the request was cleared."""
     stage = alone()
     stage.observe("900Mi")
-    standing = dict(stage.standing)
-    stage.gone("web")
-    stage.answer("web", uid="one")
-    stage.observe("8Gi", after=0.1)
-    stage.standing |= standing
-    stage.restart()
-    stage.answer("web", uid="one")
+    stage.crash_before_clearing("web")
     assert len(stage.plan.history["shop/web"].ends) == 1
 
 

@@ -216,20 +216,6 @@ def three() -> Stage:
     return stage
 
 
-def crashed_before_clearing() -> Stage:
-    """The first of three has gone and the second is asked; the request of the first still stands
-    when the evictor is back."""
-    stage = three()
-    web = dict(stage.standing)
-    stage.gone("web")
-    stage.answer("web", uid="one")
-    stage.observe("8Gi", after=0.1)
-    stage.standing |= web
-    stage.restart()
-    stage.answer("web", uid="one")
-    return stage
-
-
 def test_a_restart_between_an_end_and_the_next_request_loses_nobody() -> None:
     """The request of who has gone stays on the bus until the next one is there."""
     stage = three()
@@ -243,7 +229,8 @@ def test_a_restart_between_an_end_and_the_next_request_loses_nobody() -> None:
 
 def test_a_restart_after_the_next_request_asks_nobody_twice_or_too_soon() -> None:
     """Both requests are found, and the next but one still waits for the next."""
-    stage = crashed_before_clearing()
+    stage = three()
+    stage.crash_before_clearing("web")
     assert stage.observe("8Gi", after=0.1).victims == []
     stage.gone("db")
     stage.answer("db")
@@ -296,7 +283,8 @@ def test_nobody_follows_who_was_let_off_but_went_all_the_same() -> None:
 
 def test_who_did_not_go_ends_its_group_after_a_restart_too() -> None:
     """The request of the one before it is found again, and asks nobody a second time."""
-    stage = crashed_before_clearing()
+    stage = three()
+    stage.crash_before_clearing("web")
     stage.observe("8Gi", after=0.1)
     stage.answer("db", kind="Failed", reason="NoFurtherResponder")
     assert stage.observe("8Gi", after=0.1).victims == []

@@ -1,12 +1,13 @@
 """Whatever requesters, responders, observers and the clock do: what never happens to a target."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.core.protocol.stage import COPY, DRAIN, START, UID
 
 from evictd.core.effects import Emit, Keep, Tick, WakeAt
 from evictd.core.moments import FIRST, LAST, Now
@@ -40,9 +41,6 @@ from evictd_schemas import (
     Target,
 )
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
-UID = "0d9f6a52-3a52-4f0e-9a43-1c8f6f2f2a11"
-DRAIN, COPY = "acme.io/drain", "acme.io/copy"
 RESPONDERS = (DRAIN, COPY, DEFAULT_RESPONDER)
 REQUESTERS = ("acme.io/mover", "acme.io/second", "evictd.io/node-pressure")
 TARGET = Target(pod=PodTarget(name="web", uid=UID))
