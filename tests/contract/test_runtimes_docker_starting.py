@@ -11,6 +11,7 @@ from evictd.core.duty import StartResult
 from evictd.runtimes import Bereft, Keeper, Lender
 from evictd.runtimes.docker import DockerRuntime, runtime, sharing
 
+LATER = {**RUNNING, "StartedAt": "2026-11-30T09:00:00Z"}
 EXITED = {**RUNNING, "Running": False, "Status": "exited"}
 CREATED = {"Running": False, "Status": "created", "StartedAt": "0001-01-01T00:00:00Z"}
 COMPOSE = {
@@ -91,9 +92,6 @@ async def test_what_can_be_started_or_runs_in_its_place_is_kept(
     assert await docker.keeps("_", "web", "system.slice/web.service") is None
     await double.close()
     assert await docker.keeps("_", "web", GONE) is None
-
-
-LATER = {**RUNNING, "StartedAt": "2026-11-30T09:00:00Z"}
 
 
 async def test_who_shares_its_network_has_lost_it_when_it_lives_again(
