@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec import structs
 
 from evictd.cli.checkup import clock, disks, kernel, stalls, surroundings
 from evictd.cli.checkup.clock import ClockFacts
@@ -95,6 +96,18 @@ def test_who_does_not_look_at_the_machine_is_sent_to_who_does() -> None:
 def test_the_boot_word_that_switches_memory_off_is_named() -> None:
     facts = CgroupFacts(version="v1", pids=True, boot_words=("quiet", "cgroup_disable=memory"))
     assert "cgroup_disable=memory" in worst([*kernel.cgroup_findings(facts)]).text
+
+
+@pytest.mark.parametrize(("watched", "state"), [(False, State.NOTE), (True, State.OK)])
+def test_a_budget_of_threads_that_nobody_watches_is_worth_a_note(
+    *, watched: bool, state: State
+) -> None:
+    """The budget of all pods is used up first, and the machine has room."""
+    budget = kernel.ThreadBudget(group="/kubepods", threads=1000, watched=watched)
+    facts = structs.replace(WHOLE, thread_budgets=(budget,))
+    (told,) = (one for one in kernel.cgroup_findings(facts) if one.check == "pids budget")
+    assert told.state is state
+    assert watched or told.remedy == "sources: {pids: {cgroup: /kubepods}}"
 
 
 def test_swap_that_is_not_there_needs_no_account() -> None:

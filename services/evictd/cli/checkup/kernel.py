@@ -14,12 +14,24 @@ PIDS_FEW = 32_768
 """The kernel's default on a small machine; one container with threads can use it up."""
 
 
+class ThreadBudget(Struct, frozen=True, kw_only=True):
+    """A group of many workloads in which only so many threads may run, smaller than the machine's.
+
+    `watched`: by the configuration.
+    """
+
+    group: str
+    threads: int
+    watched: bool = False
+
+
 class CgroupFacts(Struct, frozen=True, kw_only=True):
     """`version`: `v1`, `hybrid`, `v2` or none mounted. None elsewhere: could not be found out.
 
     `root`: where control groups are mounted. `machine_root`: it is the machine's and not a
     container's own. `boot_file`: the file with the boot words, where this machine has one.
-    `watches`: whoever is asked here is one who looks at the machine.
+    `watches`: whoever is asked here is one who looks at the machine. `thread_budgets`: those of the
+    groups right below the root.
     """
 
     version: str | None = None
@@ -33,6 +45,7 @@ class CgroupFacts(Struct, frozen=True, kw_only=True):
     boot_file: str | None = None
     model: str = ""
     watches: bool = True
+    thread_budgets: tuple[ThreadBudget, ...] = ()
 
 
 class Sysctls(Struct, frozen=True, kw_only=True):
@@ -79,6 +92,21 @@ def cgroup_findings(facts: CgroupFacts) -> Iterator[Finding]:
             remedy=_boot_remedy(facts, "cgroup_enable=pids"),
         )
     yield from _swap(facts)
+    yield from map(_budget, facts.thread_budgets)
+
+
+def _budget(budget: ThreadBudget) -> Finding:
+    """One that is used up first looks like a machine with room. [field case G4]"""
+    check, text = "pids budget", f"{budget.group} may have {budget.threads} threads in all"
+    if budget.watched:
+        return ok(check, f"{text}, and is watched")
+    return note(
+        check,
+        text,
+        means="what runs below it cannot start threads any more while the machine still has room, "
+        "and nobody sees that",
+        remedy=f"sources: {{pids: {{cgroup: {budget.group}}}}}",
+    )
 
 
 def _memory(facts: CgroupFacts) -> Finding:

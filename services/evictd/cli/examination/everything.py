@@ -123,6 +123,7 @@ def findings(machine: Machine) -> Iterator[Finding]:
     yield from checkup.killers.findings(machine.killers, machine.amounts.ours)
     yield from checkup.protection.findings(machine.guard)
     yield from checkup.disks.state_findings(machine.state)
+    yield from checkup.file_systems.findings(machine.amounts.watched)
     yield from checkup.disks.image_findings(machine.images)
     yield from checkup.clock.findings(machine.clock)
     yield from checkup.broker.findings(machine.broker)

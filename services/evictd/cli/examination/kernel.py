@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from evictd.cli.checkup.kernel import BOOT_FILES, CgroupFacts, Sysctls
+from evictd.cli.checkup.kernel import BOOT_FILES, CgroupFacts, Sysctls, ThreadBudget
 from evictd.cli.checkup.stalls import StallFacts
 from evictd.cli.checkup.surroundings import SurroundingFacts
 from evictd.collector.sources import meminfo, pressure
@@ -35,6 +35,7 @@ def cgroups(sources: Sources, folder: Path = Path("/")) -> CgroupFacts:
         swap_total=swap_total(proc),
         boot_words=boot_words(proc),
         boot_file=boot_file,
+        thread_budgets=tuple(_thread_budgets(found.pids, sources)),
         model=(text(proc / "device-tree/model") or "").strip("\0"),
     )
 
@@ -58,6 +59,16 @@ def _swap_accounting(found: Hierarchies) -> bool | None:
     if not groups:
         return None
     return any((group / "memory.swap.max").exists() for group in groups)
+
+
+def _thread_budgets(root: Path | None, sources: Sources) -> Iterator[ThreadBudget]:
+    """Of the groups right below the root, where the whole of what runs there has one of its own."""
+    machine = _number(Path(sources.proc_path) / "sys/kernel/pid_max")
+    for file in () if root is None else sorted(root.glob("*/pids.max")):
+        threads, group = _number(file), f"/{file.parent.name}"
+        if threads is not None and (machine is None or threads < machine):
+            watched = (sources.pids.cgroup or "").rstrip("/") == group
+            yield ThreadBudget(group=group, threads=threads, watched=watched)
 
 
 def _children(group: Path) -> Iterator[Path]:

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evictd.cli.broker import state_folder_of
+from evictd.cli.checkup.file_systems import FileSystemFacts
 from evictd.cli.checkup.killers import OurLines
 from evictd.cli.checkup.rules import RuleFacts
+from evictd.cli.examination import file_systems
 from evictd.cli.examination.processes import Process
 from evictd.cli.figures import Figures, figures
 from evictd.cli.last_configuration import remembered
@@ -74,6 +76,7 @@ class Amounts:
 
     facts: RuleFacts
     ours: OurLines
+    watched: tuple[FileSystemFacts, ...] = ()
 
 
 def amounts(known: Known, node: str) -> Amounts:
@@ -81,16 +84,18 @@ def amounts(known: Known, node: str) -> Amounts:
     loaded = known.loaded
     rules = rules_of(loaded.configuration, node)
     here = figures(loaded.configuration, node, with_workloads=True)
+    lines = tuple(lines_here(rules, here.observation))
     warnings = (*loaded.warnings, *cautions_here(loaded, here.observation))
     facts = RuleFacts(
         source=known.source,
         errors=known.errors,
         warnings=tuple(map(str, warnings)),
         mode=rules.mode,
-        lines=len([*lines_here(rules, here.observation)]),
+        lines=len(lines),
         failures={name: why for name, why in here.failures.items() if name not in ENGINES},
     )
-    return Amounts(facts=facts, ours=our_lines(rules, here))
+    watched = file_systems.watched(loaded.configuration.sources, here.observation, lines)
+    return Amounts(facts=facts, ours=our_lines(rules, here), watched=tuple(watched))
 
 
 def our_lines(rules: Rules, here: Figures) -> OurLines:
