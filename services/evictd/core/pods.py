@@ -13,6 +13,8 @@ STORAGE = "ephemeral-storage"
 CPU = "cpu"
 PRIORITY_SYSTEM_CRITICAL = 2_000_000_000
 """From here on a pod is critical. [kubelet-eviction 12]"""
+DEFAULT_GRACE_SECONDS = 30
+"""Of one that names no grace of its own: the default of Kubernetes."""
 SOURCE_ANNOTATION = "kubernetes.io/config.source"
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 FINAL_PHASES = frozenset({"Succeeded", "Failed"})

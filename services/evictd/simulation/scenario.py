@@ -177,7 +177,7 @@ class Figure(Struct, frozen=True, kw_only=True):
 
     available: Number
     capacity: Number
-    views: dict[str, Number] = field(default_factory=dict)
+    views: dict[str, Number] = {}
     age_seconds: float = 0
     time: datetime | None = None
 
@@ -203,14 +203,14 @@ class Step(Struct, frozen=True, kw_only=True):
     after_seconds: float = 0
     at_seconds: float | None = None
     wall_seconds: float = 0
-    figures: dict[str, Figure] = field(default_factory=dict)
+    figures: dict[str, Figure] = {}
     whole: bool = False
     layout: Layout | None = None
     pods: tuple[PodEntry, ...] = ()
     pods_whole: bool = False
     pods_complete: bool = True
     summary: SummaryForm | None = None
-    reclaimed: dict[str, Figure] = field(default_factory=dict)
+    reclaimed: dict[str, Figure] = {}
 
 
 class Scenario(Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from evictd.core.decision.forgetting import ORDER_NAME as FORGET
 from evictd.core.decision.reclaim import ORDER_NAME as RECLAIM
 from evictd.core.decision.restore import ORDER_NAME as RESTORE
 from evictd.core.orders import OrderKind, OrderState
-from evictd.core.pods import held_bytes
+from evictd.core.pods import DEFAULT_GRACE_SECONDS, held_bytes
 from evictd.core.protocol.vocabulary import Cause, ConditionType, Intent, Status
 from evictd.core.signals.names import Resource, resource_of
 from evictd.core.ways import Way, restartable
@@ -36,8 +36,6 @@ from evictd_schemas import (
     Stopped,
 )
 
-GRACE_SECONDS = 30
-"""What a workload gets that names no grace of its own: the default of Kubernetes."""
 REPLIES_MAX = 100
 """Within one step; a reclaim and its re-check are one."""
 
@@ -189,7 +187,7 @@ class World:
         form = self._cast.form(pod) or PodForm(name=pod.name)
         own, grace_seconds = form.termination_grace_period_seconds, spec.grace_period_seconds
         if grace_seconds is None:
-            grace_seconds = GRACE_SECONDS if own is None else own
+            grace_seconds = DEFAULT_GRACE_SECONDS if own is None else own
         took = grace_seconds if form.stop_fails else min(form.stop_seconds, grace_seconds)
         self.stops_take.append(None if form.stop_fails else took)
         return Stop(

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from msgspec import structs
 
 from evictd.core.moments import Now, after
+from evictd.core.pods import DEFAULT_GRACE_SECONDS
 from evictd.core.protocol import facts
 from evictd.core.protocol.acceptance import pause_end
 from evictd.core.protocol.case import Case, of_kind, running, taking_part, wanted_by
@@ -39,8 +40,6 @@ LIST_SECONDS = 10.0
 """While the list is not complete, silence is judged again after this."""
 HEARTBEAT_SECONDS = 180.0
 """How often a responder that does not say otherwise is expected to show life."""
-GRACE_SECONDS = 30
-"""Kubernetes' own, for a workload that does not tell its grace."""
 STALE_HEARTBEATS = 2
 """Without a sign for so many of them it is called stale, which has no consequence."""
 
@@ -101,7 +100,7 @@ def basis(case: Case, eviction: Eviction) -> datetime | None:
         return seen
     own = pod.termination_grace_period_seconds
     grace_seconds = max(
-        GRACE_SECONDS if own is None else own, eviction.status.grace_period_seconds or 0
+        DEFAULT_GRACE_SECONDS if own is None else own, eviction.status.grace_period_seconds or 0
     )
     return known if seen is None else min(known, after(seen, grace_seconds))
 
