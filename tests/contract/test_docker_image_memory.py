@@ -11,12 +11,12 @@ from structlog.testing import capture_logs
 from evictd.runtimes.docker.container_folder import FolderMark, mark
 from evictd.runtimes.docker.image_memory import (
     BOOT_ID,
-    FILE_BYTES_MAX,
     ImageMemory,
     LastEvent,
     Remembered,
 )
 from evictd.runtimes.docker.image_uses import IMAGES_MAX, ImageUses
+from evictd.runtimes.kept_file import FILE_BYTES_MAX
 from evictd.shell.blocking import in_thread
 
 REMEMBERED = Remembered(

@@ -10,30 +10,24 @@ from collections.abc import Callable
 from pathlib import Path
 from zlib import crc32
 
-import anyio
 import msgspec
-import structlog
 from msgspec import Raw, Struct
 
 from evictd.runtimes import hierarchies
 from evictd.runtimes.docker.container_folder import FolderMark
 from evictd.runtimes.docker.image_uses import boot_seconds
-from evictd.shell import whole_file
+from evictd.runtimes.kept_file import KeptFile
 from evictd.shell.blocking import RunBlocking
 
 FILE_NAME = "image-uses"
-"""In the state folder."""
+"""In the state folder. The most images that are remembered have one megabyte."""
 FORMAT = 1
 """Of the content."""
-FILE_BYTES_MAX = 4 << 20
-"""The most images that are remembered have one megabyte."""
 READ_SECONDS = 10.0
 """For a small file at the beginning, when disks are busy; without it every image is young again."""
 WRITE_SECONDS = 0.5
 """A disk that hangs must not hold up an end."""
 BOOT_ID = "sys/kernel/random/boot_id"
-
-log = structlog.get_logger(__name__)
 
 
 class LastEvent(Struct, frozen=True, kw_only=True):
@@ -80,39 +74,24 @@ class ImageMemory:
         run_blocking: RunBlocking,
         seconds: Callable[[], float] = boot_seconds,
     ) -> None:
-        self._path = path
+        self._file = KeptFile(path, run_blocking, "uses of images are not kept")
         self._proc = proc
-        self._run_blocking = run_blocking
         self._seconds = seconds
-        self._problem = ""
 
     async def recalled(self) -> Remembered | None:
         """With what has passed since added to each age; None where there is nothing to trust."""
-        with anyio.move_on_after(READ_SECONDS):
-            return await self._run_blocking(self._read)
-        return None
+        return await self._file.read(self._understood, READ_SECONDS)
 
     async def keep(self, remembered: Remembered) -> None:
-        """Whole or not at all. A disk that takes nothing leaves what was there; told once."""
-        problem = "it was not written in time"
-        with anyio.move_on_after(WRITE_SECONDS):
-            problem = await self._run_blocking(lambda: self._write(remembered))
-        if problem and problem != self._problem:
-            log.warning("uses of images are not kept", path=str(self._path), problem=problem)
-        self._problem = problem
+        """Whole or not at all."""
+        await self._file.write(lambda: self._written(remembered), WRITE_SECONDS)
 
-    def _read(self) -> Remembered | None:
-        """Blocks."""
-        if self._path is None:
+    def _understood(self, file: bytes) -> Remembered | None:
+        """Blocks, for the name of this boot. Raises `ValueError`."""
+        found = msgspec.json.decode(file, type=_File)
+        if found.format != FORMAT or crc32(found.content) != found.check:
             return None
-        try:
-            with self._path.open("rb") as file:
-                found = msgspec.json.decode(file.read(FILE_BYTES_MAX), type=_File)
-            if found.format != FORMAT or crc32(found.content) != found.check:
-                return None
-            return self._aged(msgspec.json.decode(found.content, type=_Content))
-        except (OSError, ValueError):  # msgspec's errors are such too
-            return None
+        return self._aged(msgspec.json.decode(found.content, type=_Content))
 
     def _aged(self, content: _Content) -> Remembered:
         passed = self._passed_seconds(content)
@@ -128,19 +107,13 @@ class ImageMemory:
         since = content.boot_seconds if content.boot_id == boot_id else 0.0
         return max(0.0, self._seconds() - since)
 
-    def _write(self, remembered: Remembered) -> str:
-        """Blocks. What is wrong, empty where nothing is."""
-        if self._path is None:
-            return ""
+    def _written(self, remembered: Remembered) -> bytes:
+        """Blocks, for the name of this boot."""
         content = msgspec.json.encode(
             _Content(boot_id=self._boot_id(), boot_seconds=self._seconds(), remembered=remembered)
         )
         file = _File(format=FORMAT, check=crc32(content), content=Raw(content))
-        try:
-            whole_file.replace(self._path, msgspec.json.encode(file))
-        except OSError as error:
-            return error.strerror or str(error)
-        return ""
+        return msgspec.json.encode(file)
 
     def _boot_id(self) -> str:
         return (hierarchies.text(self._proc / BOOT_ID) or "").strip()
