@@ -6,6 +6,7 @@ Generated from the Structs and the table of topics, checked in, and compared by 
 cannot drift. Outsiders who do not speak Python read these.
 """
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,8 @@ REQUIRED = {
 }
 """What has to be there although its Struct has a default: admission reports it as missing, together
 with whatever else is wrong. [contract 3, EvictionRequest]"""
+_FIELD = re.compile(r"`[a-z]+(?:_[a-z]+)+`")
+"""A field in a docstring, which calls it by its name in Python."""
 
 
 def documents() -> Iterator[tuple[str, str]]:
@@ -81,7 +84,15 @@ def _schemas(
         schema["required"] = [*schema.get("required", ()), *REQUIRED[name]]
         for field in REQUIRED[name]:
             del schema["properties"][field]["default"]
+    for schema in components.values():
+        if (text := schema.get("description")) is not None:
+            schema["description"] = _FIELD.sub(_on_the_wire, text)
     return roots, components
+
+
+def _on_the_wire(field: re.Match[str]) -> str:
+    first, *rest = field[0].split("_")
+    return first + "".join(map(str.capitalize, rest))
 
 
 def _channel_name(topic: Topic[Any]) -> str:

@@ -4,6 +4,7 @@ Structs check types only and have defaults where admission reports a field as mi
 say it all the same. [contract 1, contract 3]
 """
 
+import re
 from typing import Any
 
 import jsonschema
@@ -93,3 +94,10 @@ def test_a_name_that_no_topic_can_carry_is_refused(name: str) -> None:
 def test_the_words_are_those_of_the_rules(message: type, payload: Any, words: Any) -> None:
     assert [problem(message, payload(word)) for word in words] == [None for _ in words]
     assert "is not one of" in str(problem(message, payload("Perhaps")))
+
+
+def test_descriptions_call_fields_by_their_names_on_the_wire() -> None:
+    """Who reads them does not know those of Python."""
+    texts = "".join(text for _, text in export.documents())
+    assert "`lastResortTime`" in texts
+    assert re.findall(r"`[a-z]+_[a-z_]+`", texts) == []
