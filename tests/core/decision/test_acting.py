@@ -280,7 +280,8 @@ def test_a_decision_explains_every_row() -> None:
     ]
     assert decision.reason == (
         "memory.available is 900Mi, below the hard threshold 1Gi:"
-        " shop/batch uses 644Mi more than the 256Mi it asked for; priority 0"
+        " shop/batch uses 644Mi more than the 256Mi it asked for; priority 0;"
+        " skipped before it, since protected: shop/proxy"
     )
     assert decision.mode == Mode.ACT
 

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from msgspec import structs
 
@@ -17,7 +18,7 @@ from evictd.core.decision import (
     reclaim,
     report,
 )
-from evictd.core.decision.candidates import may_go, victim
+from evictd.core.decision.candidates import Verdict, may_go, victim
 from evictd.core.decision.choice import choose
 from evictd.core.decision.message import pressure_reason
 from evictd.core.decision.plan import OwnRequest, Plan, Reclaiming, Step
@@ -28,12 +29,15 @@ from evictd.core.decision.shortage import acting_threshold, by_urgency, hard
 from evictd.core.decision.together import Unit
 from evictd.core.decision.waiting import wait_reason
 from evictd.core.effects import WakeAt
-from evictd.core.pods import reference
+from evictd.core.pods import critical, reference
 from evictd.core.rules import Mode
 from evictd.core.signals.names import resource_of
 from evictd.core.ways import ACTION, Way
 from evictd.core.wording import below, name_text
 from evictd_schemas import RankedPod, ThresholdStatus
+
+NAMED_MAX = 3
+"""Of those that are skipped; the order itself has all."""
 
 
 def run(scene: Scene, plan: Plan) -> Step:
@@ -120,7 +124,7 @@ def evict(scene: Scene, plan: Plan, acting: ThresholdStatus) -> Step:
         why = filling.why_nobody(scene, plan, acting, ranking)
         return _nothing_left(scene, plan, acting, ranking, why)
     pod = next(pod for pod in scene.active_pods if pod.uid == row.pod.uid)
-    reason = f"{below(acting)}: {name_text(pod)} {row.why}"
+    reason = f"{below(acting)}: {name_text(pod)} {row.why}{_spared_text(scene, acting, ranking)}"
     plan = structs.replace(plan, exhausted=_without(plan.exhausted, acting.signal))
     if scene.rules.mode is Mode.OBSERVE:
         reason = f"{reason}; mode is observe"
@@ -251,6 +255,19 @@ def _nothing_left(
         now=scene.now,
     )
     return plan, (event, *effects)
+
+
+def _spared_text(scene: Scene, acting: ThresholdStatus, ranking: Sequence[RankedPod]) -> str:
+    """Who would have gone first and is protected: owners look for them there. [field case D1]"""
+    if filling.spares(scene.rules, acting.signal):
+        return ""
+    protected = {pod.uid for pod in scene.active_pods if pod.protected or critical(pod)}
+    before = takewhile(lambda row: row.verdict != Verdict.VICTIM, ranking)
+    names = [name_text(row.pod) for row in before if row.pod.uid in protected]
+    if not names:
+        return ""
+    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
+    return f"; skipped before it, since protected: {', '.join(names[:NAMED_MAX])}{more}"
 
 
 def _request(scene: Scene, plan: Plan, unit: Unit, acting: ThresholdStatus) -> OwnRequest:
