@@ -38,7 +38,7 @@ def down(router: Router) -> Stopped | None:
 
 def time_of(witness: Witness, reason: str) -> datetime:
     """When something happened."""
-    (event,) = (event for event in witness.events if event.data["reason"] == reason)
+    (event,) = witness.events(f"/{reason}")
     return event.time
 
 

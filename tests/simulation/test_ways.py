@@ -155,5 +155,5 @@ async def test_a_group_goes_one_after_the_other() -> None:
         assert [pod.name for pod in machine.killed] == ["web", "db"]
         assert witness.reasons(Role.CONTROLLER).count("Evicted") == 2
         await anyio.sleep(120)
-        restored = [event.subject for event in witness.events if event.data["reason"] == "Restored"]
+        restored = [event.subject for event in witness.events("/Restored")]
         assert restored == ["shop/db", "shop/web"]

@@ -7,38 +7,25 @@ from typing import Any
 import anyio
 import msgspec
 from anyio.abc import TaskGroup
+from tests.ear import Ear
 
 from evictd.core.rules import Rules
-from evictd.shell.bus import Delivery, Listing, Router
+from evictd.shell.bus import Router
 from evictd.shell.clock import LoopClock
 from evictd.simulation.collector import SimulatedCollector
 from evictd.simulation.machine import SimulatedMachine
 from evictd.simulation.node import BUILDERS, SimulatedNode
-from evictd_schemas import Event, topics
 from evictd_schemas.topics import Role
 
 NODE = "edge-7"
 
 
-class Witness:
-    """A listener that keeps every event."""
-
-    filters = ("evictd/v1/#",)
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-
-    def deliver(self, delivery: Delivery) -> None:
-        place = topics.place(delivery.topic)
-        if place is not None and place.kind is topics.EVENT:
-            self.events.append(msgspec.json.decode(delivery.payload, type=Event))
-
-    def listed(self, listing: Listing) -> None:
-        """It has seen everything from the beginning."""
+class Witness(Ear):
+    """It tells the events of each worker apart."""
 
     def reasons(self, worker: Role) -> list[str]:
         """The reasons one worker gave, in order, each event once."""
-        seen = {event.id: event for event in self.events if event.source.endswith(f"/{worker}")}
+        seen = {event.id: event for event in self.events() if event.source.endswith(f"/{worker}")}
         return [str(event.data["reason"]) for event in seen.values()]
 
 
