@@ -22,7 +22,7 @@ class Away:
     def __init__(self, published: Mapping[str, Owned]) -> None:
         self._published = published
         self._going: dict[str, Pod] = {}
-        """What is being stopped, or has just been, by Eviction."""
+        """What is being stopped, or has just been, by key of its duty."""
         self.told = False
 
     def follow(self, key: str, duty: Duty) -> None:
@@ -48,8 +48,8 @@ class Away:
         return structs.replace(neighbours, away=(*self._going.values(), *down))
 
     def runtime_ids(self) -> frozenset[str] | None:
-        """Runtime ids of what evictd has stopped, None before the bus has told."""
+        """Runtime ids of what evictd has stopped or is stopping, None before the bus has told."""
         if not self.told:
             return None
-        records = self._published.values()
-        return frozenset(one.runtime_id for one in records if isinstance(one, Stopped))
+        down = (one.runtime_id for one in self._published.values() if isinstance(one, Stopped))
+        return frozenset((*down, *(pod.runtime_id for pod in self._going.values())))

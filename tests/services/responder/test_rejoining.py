@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.services.responder.machine import NODE, Machine, eviction
 
-from evictd.core.duty import Duty, Effect, StartOutcome, StopOutcome
+from evictd.core.duty import Duty, Effect, Neighbours, StartOutcome, StopOutcome
 from evictd.runtimes import Bereft
 from evictd.shell.journal import MemoryJournal, Row
 from evictd.testing.runtime import FakeRuntime
@@ -174,6 +174,24 @@ async def test_one_that_does_not_start_is_told_and_tried_again() -> None:
         street.start_failure = None
         await asyncio.sleep(70)
     assert await street.connected() == ["torrent", "tracker", "vpn"]
+
+
+async def test_who_is_down_for_it_is_spared_by_a_reclaim_and_counts_for_budgets() -> None:
+    """As long as its start is tried: evictd has stopped it, though no record says so."""
+    machine = machine_on(street := Street())
+    sharers = [one.pod for one in (await street.list()).workloads if not _is_vpn(one)]
+    async with machine.life() as responder:
+        await ordered(machine)
+        await asyncio.sleep(2)
+        street.start_failure = "no such network"
+        await asyncio.sleep(10)
+        assert len(to_do(machine)) == 2
+        assert responder.away.runtime_ids() == {pod.runtime_id for pod in sharers}
+        away = responder.away.counted_in(Neighbours()).away
+        assert {pod.uid for pod in away} == {pod.uid for pod in sharers}
+        street.start_failure = None
+        await asyncio.sleep(70)
+        assert responder.away.runtime_ids() == frozenset()
 
 
 async def test_a_long_grace_of_another_does_not_hold_up_the_answer() -> None:

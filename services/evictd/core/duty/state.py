@@ -100,7 +100,7 @@ class Duty(Struct, frozen=True, kw_only=True):
         """Whether its workload is being stopped, or was: it is nobody's healthy neighbour."""
         over = self.phase in (Phase.DONE, Phase.STARTING)
         ended = over and self.report is not None and self.report.target_gone
-        return ended or self.signalled or self.phase is Phase.STOPPING
+        return ended or self.signalled or self.phase is Phase.STOPPING or self.is_rejoining
 
 
 class Assigned(Struct, frozen=True, kw_only=True, tag=True):
