@@ -32,7 +32,7 @@ from evictd.responder.holding import HoldFile
 from evictd.responder.rejoining import Rejoining, with_sharers
 from evictd.responder.restoring import START_SECONDS
 from evictd.shell.supervise import Outside
-from evictd_schemas import PodStatistics
+from evictd_schemas import PodReference, PodStatistics
 
 SAME_STOP_SECONDS = 2.0
 """The rest of a grace is told in whole seconds: this much sooner is the same stop."""
@@ -97,13 +97,14 @@ class Handiwork:
         self._looking.add((key, effect))
         try:
             listed = await self._listed(effect)
+            listed = structs.replace(listed, held=await self._held(key, effect.pod))
         finally:
             self._looking.discard((key, effect))
         self._outside.inbox.feed(key, listed, slot=(Listed, effect.pod.uid))
 
     async def _stopped(self, key: str, effect: Stop) -> StopOutcome:
         """Mode and hold are looked at once more before the hands move."""
-        why = self._forbidden() or await self._held(key, effect)
+        why = self._forbidden() or await self._held(key, effect.pod)
         if why is not None:
             return StopOutcome(result=StopResult.REFUSED, why=why)
         return await self._hands.stop(effect.pod, effect.grace_seconds)
@@ -128,10 +129,10 @@ class Handiwork:
         mine = next((structs.replace(pod, stats=statistics) for pod in found), None)
         return Listed(uid=effect.pod.uid, pod=mine, neighbours=neighbours)
 
-    async def _held(self, key: str, effect: Stop) -> str | None:
+    async def _held(self, key: str, pod: PodReference) -> str | None:
         duty = self._duties.get(key)
         eviction = None if duty is None else duty.eviction
-        return await self._hold_file.keeps(name_text(effect.pod), hard=hard(eviction))
+        return await self._hold_file.keeps(name_text(pod), hard=hard(eviction))
 
     def _forbidden(self) -> str | None:
         """The mode, once more before the hands move."""

@@ -71,7 +71,8 @@ async def test_a_soft_stop_waits_for_the_end_of_a_hold(
         report = machine.reports()[-1]
         assert "held until 2026-01-0" in report.message
         assert f"by the file {machine.hold_file}" in report.message
-        assert not report.point_of_no_return
+        # One that had said so once could not be withdrawn any more.
+        assert not any(report.point_of_no_return for report in machine.reports())
         desk.free()
         await asyncio.sleep(600)
         assert len(machine.runtime.stops) == 1
@@ -88,6 +89,34 @@ async def test_a_hard_stop_goes_on_unless_the_hold_says_otherwise(
         machine.say(typed(eviction(web), "Hard"))
         await asyncio.sleep(60)
     assert len(machine.runtime.stops) == stops
+
+
+async def test_what_was_held_goes_at_once_when_it_becomes_hard(
+    machine: Machine, desk: Desk
+) -> None:
+    """Whatever is left of the pause, and with no less grace than before."""
+    async with machine.life():
+        web = machine.runtime.begin(WEB)
+        desk.held()
+        machine.say(typed(eviction(web), "Soft"))
+        await asyncio.sleep(400)
+        assert machine.runtime.stops == []
+        machine.say(typed(eviction(web), "Hard"))
+        await asyncio.sleep(1)
+        assert len(machine.runtime.stops) == 1
+
+
+async def test_a_hold_of_hard_stops_is_asked_about_no_oftener_when_it_becomes_hard(
+    machine: Machine, desk: Desk
+) -> None:
+    async with machine.life():
+        web = machine.runtime.begin(WEB)
+        desk.held(HARD)
+        for kind in ("Soft", "Hard", "Hard"):
+            machine.say(typed(eviction(web), kind))
+            await asyncio.sleep(1)
+    assert machine.runtime.stops == []
+    assert "(attempts=2)" in machine.reports()[-1].message
 
 
 async def test_a_hold_of_another_one_and_one_that_is_over_hold_nothing(

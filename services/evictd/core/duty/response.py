@@ -111,24 +111,27 @@ def _listed(rules: Rules, duty: Duty, listed: Listed, now: Now) -> Step:
     pod = duty.pod if listed.pod is None else listed.pod
     if pod is None or pod.uid != uid:
         return _standing(rules, telling.paused(duty, now), now)
-    gone = listed.pod is None
-    withheld = budgets.withheld(rules, duty.eviction, pod, listed.neighbours, gone=gone)
-    return _begun(rules, structs.replace(duty, pod=pod), pod, withheld, now)
+    return _begun(rules, structs.replace(duty, pod=pod), pod, listed, now)
 
 
-def _begun(rules: Rules, duty: Duty, pod: Pod, withheld: str | None, now: Now) -> Step:
+def _begun(rules: Rules, duty: Duty, pod: Pod, listed: Listed, now: Now) -> Step:
     """The mode is looked at last, from the node's own rules.
 
     Then the reasons never to stop, then those not to stop now.
     """
     assert duty.eviction is not None  # noqa: S101 - only an active duty begins
-    name, refusal = name_text(pod), _refusal(pod)
+    name, refusal, gone = name_text(pod), _refusal(pod), listed.pod is None
+    withheld = budgets.withheld(rules, duty.eviction, pod, listed.neighbours, gone=gone)
+    held = None if listed.held is None or gone else f"{name}: {listed.held}"
     dry = _dryness(rules, duty.eviction)
     if dry is not None:
-        kept = refusal or withheld
+        kept = refusal or withheld or held
         would = ways.rehearsed(duty, pod) if kept is None else f"would not stop {kept}"
         return _standing(rules, telling.completed(duty, f"{would}; {dry}", now, gone=False), now)
-    duty = structs.replace(duty, withheld=refusal is None and withheld is not None)
+    soft = not ways.hard(duty.eviction)
+    duty = structs.replace(
+        duty, withheld=refusal is None and withheld is not None, held=held is not None and soft
+    )
     if refusal is not None:
         return _standing(rules, telling.failed(duty, SetbackCause.REFUSED, refusal, now), now)
     if withheld is not None:
@@ -137,6 +140,9 @@ def _begun(rules: Rules, duty: Duty, pod: Pod, withheld: str | None, now: Now) -
         return _standing(rules, ways.left(duty, pod, now), now)
     asked = _asked_seconds(duty)
     grace = pod.termination_grace_period_seconds if asked is None else asked
+    if held is not None:
+        waits = structs.replace(duty, grace_seconds=grace)
+        return _standing(rules, telling.failed(waits, SetbackCause.REFUSED, held, now), now)
     began = structs.replace(
         duty,
         phase=Phase.STOPPING,
@@ -261,11 +267,12 @@ def _shortened(duty: Duty, now: Now) -> Duty:
 
 
 def _sooner(rules: Rules, duty: Duty, eviction: Eviction) -> bool:
-    """Whether the pause ends now: less grace is asked for, or nothing keeps it any more."""
+    """Whether the pause ends now: less grace is asked for, or what kept it counts no more."""
     kept = duty.withheld and budgets.hold(rules, eviction)
     left = duty.left_boot_seconds is not None and not ways.hard(eviction)
     waits = duty.withheld or duty.left_boot_seconds is not None
-    return _tightened(duty) or (waits and not kept and not left)
+    forced = duty.held and ways.hard(eviction)
+    return _tightened(duty) or forced or (waits and not kept and not left)
 
 
 def _tightened(duty: Duty) -> bool:

@@ -38,8 +38,9 @@ class Duty(Struct, frozen=True, kw_only=True):
 
     `pod` is what the runtime said of the target when it was last listed; `grace_seconds` is that of
     the running stop; `signalled`: an earlier attempt may have reached it; `withheld`: the last look
-    found that a budget keeps it; `dismissed`: the Eviction was collected while the stop ran;
-    `left_boot_seconds`: since when its end is left to its webhook.
+    found that a budget keeps it; `held`: that a hold does, as long as it is soft; `dismissed`: the
+    Eviction was collected while the stop ran; `left_boot_seconds`: since when its end is left to
+    its webhook.
     """
 
     eviction: Eviction | None = None
@@ -52,6 +53,7 @@ class Duty(Struct, frozen=True, kw_only=True):
     heartbeat_boot_seconds: float = 0.0
     signalled: bool = False
     withheld: bool = False
+    held: bool = False
     left_boot_seconds: float | None = None
     report: Report | None = None
     dismissed: bool = False
@@ -113,12 +115,13 @@ class Listed(Struct, frozen=True, kw_only=True, tag=True):
     """The answer to `Look` for a uid.
 
     The pod as a runtime of this machine lists it, None when none does; `neighbours` where
-    `everyone` was asked for.
+    `everyone` was asked for; `held`: why a hold of this machine keeps it.
     """
 
     uid: str
     pod: Pod | None
     neighbours: Neighbours | None = None
+    held: str | None = None
 
 
 class StopEnded(Struct, frozen=True, kw_only=True, tag=True):
