@@ -6,6 +6,7 @@ from tests.core.decision.stage import Stage, rules_of
 from evictd.core.decision import Answered, Gone, Judged, Plan, Recalled, Retained, Seen
 from evictd.core.rules import HOST, Mode
 from evictd_schemas import (
+    Condition,
     Eviction,
     EvictionRequest,
     EvictionSpec,
@@ -274,6 +275,21 @@ def test_a_cleared_status_and_one_of_nobodys_request_change_nothing() -> None:
     assert stage.tell(Answered(topic=topic, status=open_status)).effects == ()
     assert stage.tell(Answered(topic="another", status=open_status)).effects == ()
     assert stage.plan == before
+
+
+def test_the_end_of_a_request_that_broker_and_evictor_have_forgotten_clears_it() -> None:
+    """Both were killed; the controller knew it from its journal, and only we may clear it."""
+    before = pair(Stage(rules_of(HARD)))
+    before.observe("900Mi")
+    topic = before.topic_of("batch")
+    status = RequestStatus(
+        uid="u",
+        generation=1,
+        creation_timestamp=before.now.utc,
+        conditions=(Condition(type="TargetEvicted", status="True", reason="TargetGone"),),
+    )
+    after = pair(Stage(rules_of(HARD)))
+    assert after.tell(Answered(topic=topic, status=status)).retracted == [topic]
 
 
 def test_a_request_that_names_no_pod_of_ours_is_not_taken_up() -> None:

@@ -22,11 +22,11 @@ def answered(rules: Rules, plan: Plan, given: Answered, now: Now) -> Step:
     if status is None:
         spent = {topic: uid for topic, uid in plan.spent.items() if topic != given.topic}
         return structs.replace(plan, spent=spent), ()
-    if own is None or plan.spent.get(given.topic) == status.uid:
-        return plan, ()
     end = fate(status)
-    if end is None:
+    if end is None or plan.spent.get(given.topic) == status.uid:
         return plan, ()
+    if own is None:  # a broker forgot it, and we with it; only its requester may clear it
+        return plan, (Retract(topic=given.topic),)
     if end is Fate.REHEARSED:
         return plan.with_request(structs.replace(own, finished=True)), ()
     spent = newest({**plan.spent, own.topic: status.uid})
