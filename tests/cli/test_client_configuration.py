@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from evictd.cli.reading import noted_address
 from evictd.core.errors import InputError
+from evictd.shell.bus.address import Address
 
 Run = Callable[..., Result]
 BROKER = "mqtt://ada:secret@10.0.0.5:1884"
@@ -68,3 +70,22 @@ def test_a_broker_that_never_ran_cannot_be_written_down(
     result = run("client-config", "--folder", tmp_path)
     assert isinstance(result.exception, InputError)
     assert not (tmp_path / "mosquitto_pub").exists()
+
+
+def test_what_client_config_wrote_is_where_the_broker_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert noted_address() is None
+    (tmp_path / "mosquitto_pub").write_text("-h elsewhere\n-p 1884\n")
+    assert noted_address() is None, "somebody else's file is not ours to use"
+    signed = "# written by evictd client-config\n-h 10.0.0.5\n-p 1884\n-V 5\n-u ada\n-P s t\n"
+    (tmp_path / "mosquitto_pub").write_text(signed)
+    found = noted_address()
+    assert found is not None
+    assert found == Address(
+        host="10.0.0.5",
+        port=1884,
+        username="ada",
+        password="s t",  # noqa: S106 - made up, and it shows that blanks are kept
+    )
