@@ -7,8 +7,8 @@ from tests.conformance import scenarios
 from tests.conformance.pods import pod_of, statistics_of
 from tests.conformance.signals_operations import threshold_of
 
-from evictd.core import pods
-from evictd.core.decision import grace, ranking, usage
+from evictd.core import pods, usage
+from evictd.core.decision import grace, ranking
 from evictd.core.decision.message import pressure_reason
 from evictd.core.rules import KUBELET
 from evictd.core.signals.layouts import DiskPart

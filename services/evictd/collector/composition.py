@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Struct, structs
 
 from evictd.core import observations
-from evictd.core.decision.usage import memory_bytes
 from evictd.core.moments import Now
 from evictd.core.observations import PODS_MAX
+from evictd.core.usage import memory_bytes
 from evictd.core.wording import name_text
 from evictd_schemas import Layout, Observation, Pod, SignalReading
 from evictd_schemas.topics import PAYLOAD_BYTES_MAX

@@ -175,15 +175,3 @@ def _sum_with_init(pod: Pod, resource: str, of: Callable[[Container], Resources]
             own += sidecars
         init_peak = max(init_peak, own)
     return max(total + sidecars, init_peak)
-
-
-def held_bytes(pod: Pod) -> int | None:
-    """The memory that there has to be room for when it comes again.
-
-    Its working set, and what was swapped out: short memory makes the one smaller by the other. None
-    where the working set is not known.
-    """
-    memory = None if pod.stats is None else pod.stats.memory
-    if memory is None or memory.working_set_bytes is None:
-        return None
-    return memory.working_set_bytes + (memory.swap_bytes or 0)

@@ -15,9 +15,10 @@ from evictd.core.decision.forgetting import ORDER_NAME as FORGET
 from evictd.core.decision.reclaim import ORDER_NAME as RECLAIM
 from evictd.core.decision.restore import ORDER_NAME as RESTORE
 from evictd.core.orders import OrderKind, OrderState
-from evictd.core.pods import DEFAULT_GRACE_SECONDS, held_bytes
+from evictd.core.pods import DEFAULT_GRACE_SECONDS
 from evictd.core.protocol.vocabulary import Cause, ConditionType, Intent, Status
 from evictd.core.signals.names import Resource, resource_of
+from evictd.core.usage import held_bytes, held_processes
 from evictd.core.ways import Way, restartable
 from evictd.simulation.cast import Cast, name_of
 from evictd.simulation.chronicle import Chronicle
@@ -204,14 +205,13 @@ class World:
         pod = self._cast.find_pod(stop.pod)
         if pod is None:
             return None
-        processes = None if pod.stats is None else pod.stats.process_stats
         return Stopped(
             uid=pod.uid,
             time=self._time.now.utc,
             signal=stop.signal,
             restore=pod.restore,
-            last_usage=held_bytes(pod),
-            last_processes=None if processes is None else processes.process_count,
+            last_usage=held_bytes(pod.stats),
+            last_processes=held_processes(pod.stats),
             depends_on=pod.depends_on,
             group=pod.group,
         )

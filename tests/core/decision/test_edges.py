@@ -17,7 +17,8 @@ from tests.core.decision.stage import (
 from tests.core.decision.test_growth import DISK, host, look, writer
 from tests.core.decision.test_reclaiming import limited
 
-from evictd.core.decision import Seen, Wished, usage
+from evictd.core import usage
+from evictd.core.decision import Seen, Wished
 from evictd.core.decision.grace import pressure_grace_seconds
 from evictd.core.decision.loops import counted
 from evictd.core.decision.past import LATELY_SECONDS, End, Past

@@ -11,7 +11,6 @@ from datetime import datetime
 
 from msgspec import Struct, structs
 
-from evictd.core.decision.usage import disk_bytes, disk_inodes
 from evictd.core.moments import elapsed_seconds, rebooted
 from evictd.core.pods import reference
 from evictd.core.signals.layouts import (
@@ -24,6 +23,7 @@ from evictd.core.signals.layouts import (
     shape_of,
 )
 from evictd.core.signals.names import Resource, resource_of
+from evictd.core.usage import disk_bytes, disk_inodes
 from evictd_schemas import (
     FileSystemStatistics,
     Growth,

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from evictd.core.decision.usage import memory_bytes
 from evictd.core.pods import MEMORY, container_request
 from evictd.core.signals.amounts import bytes_text, exact_text
 from evictd.core.signals.names import Resource, resource_of
+from evictd.core.usage import memory_bytes
 from evictd.core.wording import line_text
 from evictd_schemas import ContainerStatistics, Number, Pod, Reason, ThresholdStatus
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from evictd.core.decision import usage
+from evictd.core import usage
 from evictd.core.pods import MEMORY, STORAGE, effective_request, priority
 from evictd.core.rules import Profile
 from evictd.core.signals.layouts import DiskPart, parts_measured

@@ -18,10 +18,10 @@ from evictd.core.duty.state import Duty, Effect, Phase
 from evictd.core.effects import Publish, Retract
 from evictd.core.moments import Now, whole_second
 from evictd.core.orders import Restore, comes_back
-from evictd.core.pods import held_bytes
 from evictd.core.protocol.naming import report_topic
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, SetbackCause
 from evictd.core.rules import Rules
+from evictd.core.usage import held_bytes, held_processes
 from evictd.core.wording import name_text
 from evictd_schemas import PodReference, Report, Setback, Stopped, topics
 
@@ -109,7 +109,6 @@ def record(rules: Rules, duty: Duty, now: Now, *, attempts: int = 0) -> tuple[Ef
     if duty.eviction is None or duty.pod is None:
         return ()
     pod = duty.pod
-    processes = None if pod.stats is None else pod.stats.process_stats
     down = Stopped(
         uid=pod.uid,
         runtime_id=pod.runtime_id,
@@ -117,8 +116,8 @@ def record(rules: Rules, duty: Duty, now: Now, *, attempts: int = 0) -> tuple[Ef
         signal=signal_of(duty),
         eviction=duty.eviction.metadata.name,
         restore=_restore(pod.restore, signal_of(duty)),
-        last_usage=held_bytes(pod),
-        last_processes=None if processes is None else processes.process_count,
+        last_usage=held_bytes(pod.stats),
+        last_processes=held_processes(pod.stats),
         depends_on=pod.depends_on,
         group=pod.group,
         labels=pod.labels,

@@ -27,6 +27,24 @@ def freed_bytes(statistics: PodStatistics) -> int:
     return memory.rss_bytes + (memory.shmem_bytes or 0) + (memory.swap_bytes or 0)
 
 
+def held_bytes(statistics: PodStatistics | None) -> int | None:
+    """The memory that there has to be room for when it comes again.
+
+    Its working set, and what was swapped out: short memory makes the one smaller by the other. None
+    where the working set is not known.
+    """
+    memory = None if statistics is None else statistics.memory
+    if memory is None or memory.working_set_bytes is None:
+        return None
+    return memory.working_set_bytes + (memory.swap_bytes or 0)
+
+
+def held_processes(statistics: PodStatistics | None) -> int | None:
+    """The process ids that there have to be for it then; None where nothing is known of them."""
+    processes = None if statistics is None else statistics.process_stats
+    return None if processes is None else processes.process_count
+
+
 def process_count(statistics: PodStatistics) -> int:
     """The process ids of the pod."""
     if statistics.process_stats is None:
