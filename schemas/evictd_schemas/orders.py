@@ -8,7 +8,7 @@ from evictd_schemas.common import Moment, Number, PodReference, Timestamp, words
 
 
 class Order(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The evictor asks the responder to reclaim space or to bring a workload back."""
+    """The evictor asks the responder to reclaim space, to bring a workload back, or to forget it."""
 
     uid: str
     kind: Annotated[str, words("Reclaim", "Restore", "Forget")]
@@ -51,7 +51,13 @@ class OrderStatus(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Stopped(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What is down because of evictd, keyed by name: a restarted workload has another uid."""
+    """What is down because of evictd, keyed by name: a restarted workload has another uid.
+
+    `last_usage` and `last_processes`: what there has to be room for when it comes back, in bytes of
+    memory (its working set, and what was swapped out) and in process ids. `group`: its own, which
+    comes back when there is room for all of it. `labels`: its own, by which a disruption budget
+    still expects it.
+    """
 
     uid: str
     time: Timestamp
@@ -63,9 +69,7 @@ class Stopped(Struct, frozen=True, kw_only=True, rename="camel"):
     last_processes: int | None = None
     depends_on: tuple[str, ...] = ()
     group: str | None = None
-    """Its own: it comes back when there is room for all of them."""
     labels: dict[str, str] = {}
-    """Its own, by which a disruption budget still expects it."""
     attempts: int = 0
     next_try_time: Timestamp | None = None
     epoch: int = 0
