@@ -8,7 +8,7 @@ from evictd_schemas.common import Moment, Number, PodReference, Timestamp, words
 
 
 class Order(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The evictor asks the responder to reclaim space, to bring a workload back, or to forget it."""
+    """The evictor asks the responder to reclaim space, to bring a workload back or forget it."""
 
     uid: str
     kind: Annotated[str, words("Reclaim", "Restore", "Forget")]
