@@ -7,6 +7,7 @@ from msgspec import structs
 from tests.core.decision.stage import START, Stage, Turn, amount, pod_of, rules_of, uid_of
 
 from evictd.core.decision import Fallen, Plan
+from evictd.core.rules import Mode
 from evictd_schemas import (
     ContainerStatistics,
     FileSystemStatistics,
@@ -29,9 +30,9 @@ def writer(name: str, wrote: str, logs: str = "0") -> Pod:
     return pod_of(name, stats=PodStatistics(containers=(entry,)))
 
 
-def host() -> Stage:
+def host(mode: Mode = Mode.ACT) -> Stage:
     """A host without reclaim steps: `big` holds most and rests, `small` is the one to watch."""
-    stage = Stage(rules_of(DISK, reclaim_steps=()))
+    stage = Stage(rules_of(DISK, reclaim_steps=(), mode=mode))
     stage.pods = [writer("big", "9Gi"), writer("small", "1Mi")]
     return stage
 
@@ -278,9 +279,9 @@ def test_logs_lie_with_the_layers_where_images_have_a_disk_of_their_own() -> Non
     assert left("1Gi", "1Gi", "8Gi").victims == ["chatty"]
 
 
-def crossed() -> Stage:
+def crossed(mode: Mode = Mode.ACT) -> Stage:
     """`small` has gone for this crossing."""
-    stage = host()
+    stage = host(mode)
     look(stage, "4Gi", "1Mi")
     assert look(stage, "1Gi", "3Gi").victims == ["small"]
     return stage
@@ -346,3 +347,17 @@ def test_a_writer_that_stayed_is_not_the_one_of_its_crossing_after_a_restart() -
     look(stage, "1Gi", "3Gi", after=1)
     stage.restart()
     assert stage.plan.relieved == {}
+
+
+def test_who_went_in_a_rehearsal_only_keeps_nobody_once_it_is_in_earnest() -> None:
+    """The mode is changed with a restart, amid a crossing."""
+    stage = crossed(Mode.DRY_RUN)
+    stage.rules = structs.replace(stage.rules, mode=Mode.ACT)
+    stage.restart()
+    assert "other" in [name for turn in growing_on(stage) for name in turn.victims]
+
+
+def test_a_rehearsal_that_goes_on_names_one_for_each_crossing_too() -> None:
+    stage = crossed(Mode.DRY_RUN)
+    stage.restart()
+    assert all(turn.victims == [] for turn in growing_on(stage))

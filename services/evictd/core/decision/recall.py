@@ -27,7 +27,7 @@ def recalled(rules: Rules, plan: Plan, given: Recalled, now: Now) -> Step:
     if given.decision is None or plan.decision is not None:
         return plan, unwanted
     plan, told = standing.remembered(
-        rules, _resumed(plan, given.decision, now), given.decision, now
+        rules, _resumed(rules, plan, given.decision, now), given.decision, now
     )
     if rules.profile.failed_victim_moves_on:
         lately = {**failures.fallen(plan.returns, now), **plan.victims}
@@ -35,6 +35,12 @@ def recalled(rules: Rules, plan: Plan, given: Recalled, now: Now) -> Step:
     if plan.reclaiming is not None:
         told = (*told, WakeAt(boot_seconds=plan.reclaiming.deadline_boot_seconds))
     return plan, (*unwanted, *told)
+
+
+def _relieved(rules: Rules, decision: Decision) -> dict[str, PodReference]:
+    """Who had gone only in a rehearsal stands for no crossing once that is over."""
+    rehearsed = decision.mode == Mode.DRY_RUN and rules.mode is not Mode.DRY_RUN
+    return {} if rehearsed else decision.relieved
 
 
 def _asked(rules: Rules, plan: Plan) -> dict[str, PodReference]:
@@ -46,7 +52,7 @@ def _asked(rules: Rules, plan: Plan) -> dict[str, PodReference]:
     }
 
 
-def _resumed(plan: Plan, decision: Decision, now: Now) -> Plan:
+def _resumed(rules: Rules, plan: Plan, decision: Decision, now: Now) -> Plan:
     failed = failures.recalled(decision.passed_over, now)
     under_way = None
     if decision.order is not None and decision.signal is not None:
@@ -60,7 +66,7 @@ def _resumed(plan: Plan, decision: Decision, now: Now) -> Plan:
     return structs.replace(
         plan,
         judged=decision.judged,
-        relieved={**decision.relieved, **plan.relieved},
+        relieved={**_relieved(rules, decision), **plan.relieved},
         failed={**failed, **plan.failed},
         history=past.recalled(plan.history, decision.evictions, now),
         reclaiming=plan.reclaiming or under_way,
