@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from evictd.cli.last_configuration import remember
 from evictd.core.errors import InputError
 
 BROKER = ("--broker", "mqtt://127.0.0.1:9999")
@@ -35,6 +36,25 @@ def test_a_name_that_no_controller_would_take_is_refused(run: Callable[..., Resu
     result = run("respond", "--name", "drain", "--", "true")
     assert isinstance(result.exception, InputError)
     assert "no domain-prefixed name such as acme.io/drain" in str(result.exception)
+
+
+def test_without_a_word_those_of_the_running_configuration_are_run(
+    run: Callable[..., Result], monkeypatch: Any, tmp_path: Path
+) -> None:
+    """The file that evictd runs with here, as for the verbs that tell about it."""
+    found: list[Any] = []
+
+    async def nothing(responders: Any, _where: Any, _node: str) -> None:
+        found.extend(responder.name for responder in responders)
+
+    monkeypatch.setattr("evictd.cli.respond.until_signal", nothing)
+    monkeypatch.setenv("EVICTD_STATEFOLDER", str(tmp_path))
+    file = tmp_path / "evictd.yaml"
+    file.write_text("responders: [{name: acme.io/save, command: [save]}]")
+    remember(tmp_path, file)
+    result = run("respond", *BROKER, "--node", "edge-7")
+    assert result.exit_code == 0, result.output
+    assert found == ["acme.io/save"]
 
 
 def test_options_of_the_command_are_the_commands(

@@ -18,10 +18,10 @@ from tests.cli.bus import (
 
 from evictd.cli import eviction_tables, tables
 from evictd.cli.get import KINDS, UNREADABLE_SHOWN, unreadable_lines
-from evictd.cli.naming import observed_pod
+from evictd.cli.naming import observed_pod, stopped_pod
 from evictd.cli.situation import NotFoundError
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
-from evictd_schemas import topics
+from evictd_schemas import PodReference, topics
 
 
 def rows(stage: Stage, kind: str) -> list[dict[str, str]]:
@@ -169,18 +169,35 @@ def test_responders_are_those_that_registered_those_that_are_named_and_the_built
     stage.say(topics.WORKER, {"worker": "all", "status": "ready"}, worker="all")
     named = [{"name": DRAIN, "priority": 10000}, {"name": "acme.io/copy", "priority": 5000}]
     stage.observe(pod("web", evictionResponders=named))
-    registration = {"status": "ready", "selector": {"matchLabels": {"app": "web"}}}
+    registration = {
+        "status": "ready",
+        "selector": {"matchLabels": {"app": "web"}},
+        "startDeadlineSeconds": 630,
+    }
     stage.say(topics.REGISTRATION, registration, domain="acme.io", key="drain")
     stage.evict()
     built_in, drain, copy = rows(stage, "responders")
     assert (built_in["RESPONDER"], built_in["STATUS"]) == (DEFAULT_RESPONDER, "ready")
     assert (drain["RESPONDER"], drain["STATUS"], drain["WORKLOADS"]) == (DRAIN, "ready", "app=web")
     assert drain["AT WORK ON"] == "pod-1-web"
+    assert (drain["PRIORITY"], drain["START DEADLINE"]) == ("10000", "10m30s")
     assert (copy["STATUS"], copy["PRIORITY"], copy["WORKLOADS"]) == (
         "not registered",
         "5000",
         "shop/web",
     )
+
+
+def test_who_is_not_down_is_told_from_who_is() -> None:
+    """In the words of the verbs that take a name of something that is down."""
+    web = ("edge-7", PodReference(namespace="shop", name="web", uid="a"))
+    assert stopped_pod([web], "web") == web
+    with pytest.raises(
+        NotFoundError, match=r"^'db' is not down because of evictd; what is: shop/web$"
+    ):
+        stopped_pod([web], "db")
+    with pytest.raises(NotFoundError, match=r"^nothing is down because of evictd$"):
+        stopped_pod([], "db")
 
 
 def test_a_responder_without_a_selector_works_for_all() -> None:

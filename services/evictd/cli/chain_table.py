@@ -49,7 +49,7 @@ def _report(entry: ResponderStatus, now: datetime) -> str:
     """What it said, whether it can be taken back, and when it tries again."""
     parts = [entry.message] if entry.message else []
     if entry.point_of_no_return:
-        parts.append("[no way back]")
+        parts.append("[point of no return]")
     setback = entry.setback
     if setback is not None and setback.next_try_time is not None:
         parts.append(f"[tried again {due(setback.next_try_time, now)}]")

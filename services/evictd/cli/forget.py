@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import click
 
-from evictd.cli.naming import pod_names, the_one
+from evictd.cli.naming import stopped_pod
 from evictd.cli.reading import Reader, TimedOutError, reader_options, run, utc_now
 from evictd.cli.wishing import ANSWER_SECONDS, Wished, down, told, wish_name
 from evictd.core.orders import Verb
@@ -32,7 +32,7 @@ def command(reader: Reader, *, pod: str) -> None:
 async def _forgotten(reader: Reader, pod: str) -> int:
     async with reader.mirror(asking=True) as mirror:
         found = [one for one in down(mirror) if reader.node in (None, one[0])]
-        node, life = the_one("workload that is down because of evictd", pod, found, pod_names)
+        node, life = stopped_pod(found, pod)
         target = name_text(life)
         until = utc_now() + timedelta(seconds=STANDS_SECONDS)
         wish = Wish(verb=Verb.FORGET, target=target, until=until)

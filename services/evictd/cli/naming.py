@@ -1,6 +1,6 @@
 """Whom a person means by a name: the names of everything that a verb takes one for."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from evictd.cli.eviction_texts import target_of
@@ -13,6 +13,8 @@ from evictd.core.wording import name_text
 from evictd_schemas import Eviction, EvictionRequest, Pod, PodReference, topics
 
 T = TypeVar("T")
+
+NOTHING_DOWN = "nothing is down because of evictd"
 
 NAMES_MAX = 20
 """Names told to somebody who mistyped one."""
@@ -83,3 +85,13 @@ def observed_pod(mirror: Mirror, name: str) -> tuple[str, Pod]:
             "keeps it there, and `evictd restore` starts it"
         )
     return the_one("workload", name, every, pod_names)
+
+
+def stopped_pod(found: Sequence[tuple[str, PodReference]], name: str) -> tuple[str, PodReference]:
+    """The one of that name that is down because of evictd, and its node. Raises `NotFoundError`."""
+    if not found:
+        raise NotFoundError(NOTHING_DOWN)
+    if not any(name in tuple(pod_names(one)) for one in found):
+        others = ", ".join(name_text(pod) for _, pod in found[:NAMES_MAX])
+        raise NotFoundError(f"{name!r} is not down because of evictd; what is: {others}")
+    return the_one("workload", name, found, pod_names)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from evictd.cli.broker import operator_address
+from evictd.cli.broker import operator_address, state_folder_of
+from evictd.cli.last_configuration import remembered
 from evictd.cli.machine import home_node
-from evictd.cli.options import config_option, loaded
+from evictd.cli.options import config_option, known_configuration, loaded
 from evictd.core.protocol.chain import REGISTERED_PRIORITY
 from evictd.core.protocol.progression import SILENCE_SECONDS
 from evictd.responder import Responder
@@ -69,12 +70,14 @@ def command(
     and the reason in EVICTION_NAMESPACE, EVICTION_POD, EVICTION_UID, EVICTION_REASON,
     EVICTION_SIGNAL and others; docs/responders.md has them all. A turn that is over ends the
     command with SIGTERM. Without --name, all that the configuration has under `responders:` are
-    run.
+    run; without --config too it is the one that evictd runs with here.
 
     Example: evictd respond --name acme.io/drain -- sh -c 'docker exec "$EVICTION_POD" save'
     """
     if url is not None and (problem := webhook_problem(url)) is not None:
         raise click.BadParameter(problem, param_hint="--webhook")
+    if file is None and name is None and not command and url is None:
+        file = remembered(state_folder_of(known_configuration(None)))
     configuration = loaded(file, broker=broker).configuration
     entries = configuration.responders
     if name is not None:

@@ -7,6 +7,7 @@ from evictd.cli.eviction_texts import document
 from evictd.cli.kinds import Kind
 from evictd.cli.tables import NOTHING, Item, age, listed
 from evictd.client import Found, Mirror
+from evictd.core.protocol.chain import REGISTERED_PRIORITY
 from evictd.core.protocol.progression import SILENCE_SECONDS
 from evictd.core.protocol.vocabulary import DEFAULT_PRIORITY, DEFAULT_RESPONDER, State
 from evictd.core.wording import name_text
@@ -73,13 +74,13 @@ def _registered(mirror: Mirror, found: Found[Registration], name: str) -> Item:
             node,
             name,
             message.status,
-            NOTHING if message.priority is None else str(message.priority),
+            str(message.priority or REGISTERED_PRIORITY),
             _selected(message),
             at_work(mirror, node, name),
         ),
         wide=(
-            UPSTREAM_PATIENCE if start is None else f"{start:g}s",
-            UPSTREAM_PATIENCE if heartbeat is None else f"{heartbeat:g}s",
+            UPSTREAM_PATIENCE if start is None else age(start),
+            UPSTREAM_PATIENCE if heartbeat is None else age(heartbeat),
             "yes" if message.supports_dry_run else "no",
         ),
         document=document(found, name=name),

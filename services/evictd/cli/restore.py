@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import click
 
-from evictd.cli.naming import pod_names, the_one
+from evictd.cli.naming import NOTHING_DOWN, stopped_pod
 from evictd.cli.reading import Reader, TimedOutError, reader_options, run, talk, utc_now
 from evictd.cli.situation import NotFoundError
 from evictd.cli.wishing import Said, Wished, down, own, told, wish_name
@@ -44,12 +44,10 @@ def command(reader: Reader, *, pod: str | None, everyone: bool, end: bool) -> No
 async def _asked(reader: Reader, pod: str | None) -> int:
     async with reader.mirror(asking=True) as mirror:
         found = [one for one in down(mirror) if reader.node in (None, one[0])]
-        if not found:
-            raise NotFoundError("nothing is down because of evictd")
         if pod is None:
             node, target = the_node(found), None
         else:
-            node, life = the_one("workload that is down because of evictd", pod, found, pod_names)
+            node, life = stopped_pod(found, pod)
             target = name_text(life)
         decision = mirror.get(topics.DECISION, node)
         if decision is not None and decision.mode != Mode.ACT:
@@ -69,6 +67,8 @@ async def _asked(reader: Reader, pod: str | None) -> int:
 
 def the_node(found: Sequence[tuple[str, object]]) -> str:
     """The only one on which something is down."""
+    if not found:
+        raise NotFoundError(NOTHING_DOWN)
     nodes = sorted({node for node, _ in found})
     if len(nodes) > 1:
         raise NotFoundError(f"something is down on {', '.join(nodes)}; --node tells which is meant")
