@@ -23,12 +23,12 @@ def recalled(rules: Rules, plan: Plan, given: Recalled, now: Now) -> Step:
     own = tuple(item for item in found if item is not None and item.topic not in known)
     plan = structs.replace(plan, own=(*plan.own, *own))
     plan, unwanted = without(plan, lambda item: of_another_mode(rules, item))
-    plan = structs.replace(plan, relieved={**_asked(rules, plan), **plan.relieved})
-    if given.decision is None or plan.decision is not None:
+    decision = given.decision if plan.decision is None else None
+    went = {**_asked(rules, plan), **_relieved(rules, decision), **plan.relieved}
+    plan = structs.replace(plan, relieved=went)
+    if decision is None:
         return plan, unwanted
-    plan, told = standing.remembered(
-        rules, _resumed(rules, plan, given.decision, now), given.decision, now
-    )
+    plan, told = standing.remembered(rules, _resumed(plan, decision, now), decision, now)
     if rules.profile.failed_victim_moves_on:
         lately = {**failures.fallen(plan.returns, now), **plan.victims}
         plan = structs.replace(plan, victims=lately)
@@ -37,22 +37,27 @@ def recalled(rules: Rules, plan: Plan, given: Recalled, now: Now) -> Step:
     return plan, (*unwanted, *told)
 
 
-def _relieved(rules: Rules, decision: Decision) -> dict[str, PodReference]:
+def _relieved(rules: Rules, decision: Decision | None) -> dict[str, PodReference]:
     """Who had gone only in a rehearsal stands for no crossing once that is over."""
+    if decision is None:
+        return {}
     rehearsed = decision.mode == Mode.DRY_RUN and rules.mode is not Mode.DRY_RUN
     return {} if rehearsed else decision.relieved
 
 
 def _asked(rules: Rules, plan: Plan) -> dict[str, PodReference]:
-    """Who stands for a crossing by its request: it may be newer than our last Decision."""
+    """Who stands for a crossing by its request: it may be newer than our last Decision.
+
+    Of a group it is the one whom the others follow.
+    """
     return {
         own.signal: own.pod
-        for own in plan.own
+        for own in sorted(plan.own, key=lambda own: bool(own.following))
         if filling.spares(rules, own.signal) and not own.withdrawn
     }
 
 
-def _resumed(rules: Rules, plan: Plan, decision: Decision, now: Now) -> Plan:
+def _resumed(plan: Plan, decision: Decision, now: Now) -> Plan:
     failed = failures.recalled(decision.passed_over, now)
     under_way = None
     if decision.order is not None and decision.signal is not None:
@@ -66,7 +71,6 @@ def _resumed(rules: Rules, plan: Plan, decision: Decision, now: Now) -> Plan:
     return structs.replace(
         plan,
         judged=decision.judged,
-        relieved={**_relieved(rules, decision), **plan.relieved},
         failed={**failed, **plan.failed},
         history=past.recalled(plan.history, decision.evictions, now),
         reclaiming=plan.reclaiming or under_way,
