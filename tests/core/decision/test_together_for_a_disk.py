@@ -1,8 +1,9 @@
 """Who fills a disk goes with those that go only with it, and with nobody else."""
 
+import pytest
 from msgspec import structs
 from tests.core.decision.stage import Stage, Turn, rules_of, uid_of
-from tests.core.decision.test_growth import DISK, writer
+from tests.core.decision.test_growth import DISK, growing_on, writer
 
 from evictd.core.decision import Fallen
 from evictd_schemas import Stopped
@@ -43,9 +44,7 @@ def test_what_needs_the_one_that_fills_the_disk_goes_before_it() -> None:
     ended(stage, "web")
     assert filled(stage, "3Gi", "1Gi").victims == ["db"]
     ended(stage, "db")
-    for _ in range(5):
-        stage.pods = [writer("big", "9Gi"), writer("other", f"{stage.sequence}Gi")]
-        assert stage.observe(signals={"nodefs.available": "512Mi"}, after=30).victims == []
+    assert all(turn.victims == [] for turn in growing_on(stage))
 
 
 def test_a_restart_in_between_loses_nobody_and_allows_nobody_else() -> None:
@@ -61,9 +60,24 @@ def test_a_restart_in_between_loses_nobody_and_allows_nobody_else() -> None:
     assert filled(stage, "3Gi", "1Gi").victims == ["db"]
     stage.gone("db")
     stage.answer("db")
-    for size in ("4Gi", "5Gi", "6Gi"):
-        stage.pods = [writer("big", "9Gi"), writer("other", size)]
-        assert stage.observe(signals={"nodefs.available": "512Mi"}, after=30).victims == []
+    assert all(turn.victims == [] for turn in growing_on(stage))
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_who_went_for_a_crossing_is_told_by_the_decision_whatever_becomes_of_the_rest(
+    *, restarts: bool
+) -> None:
+    """One was stopped: that the next of its group stays, and a healer takes the record of the first
+    away, allows nobody else."""
+    stage = project()
+    filled(stage, "3Gi", "1Gi")
+    stage.gone("web")
+    stage.answer("web", uid="one")
+    assert filled(stage, "3Gi", "1Gi").victims == ["db"]
+    if restarts:
+        stage.restart()
+    stage.answer("db", "Failed", "NoFurtherResponder")
+    assert all(turn.victims == [] for turn in growing_on(stage))
 
 
 def test_who_is_needed_by_a_protected_one_is_left_to_fill_the_disk() -> None:
