@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from anyio import to_thread
+from tests.machine import until
 
 CALL_SECONDS = 100
-LOOKS_MAX = 100_000
-"""At a process that begins: some seconds, of which it needs a small part."""
 
 T = TypeVar("T")
 
@@ -35,7 +34,7 @@ def start(name: str, *, deaf: bool = False) -> None:
     systemctl("start", name)
     if deaf:
         process_id = shown(name, "MainPID")
-        assert any(ignores_its_end(process_id) for _ in range(LOOKS_MAX)), name
+        until(f"{name} is deaf", lambda: ignores_its_end(process_id))
 
 
 def ignores_its_end(process_id: str) -> bool:
