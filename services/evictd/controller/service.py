@@ -198,7 +198,7 @@ class Controller:
         return not numbered or self.order.newer(topic, opened.message)
 
     def _report(self, delivery: Delivery, opened: Opened) -> None:
-        """Whose turn it is not is told so, unless it may not have heard of it yet."""
+        """Whose turn it is not is told so, unless he may not have heard of it yet, or we of his."""
         if opened.message is None:
             return
         place = opened.place
@@ -209,7 +209,7 @@ class Controller:
         verdict, entry = self._desk.report(delivery.topic, opened, recalled, now)
         if verdict is Standing.TAKEN:
             self._queue.add((entry,))
-        elif verdict is Standing.IGNORED:
+        elif verdict is Standing.IGNORED or not self._list.judged:
             self.ignored += 1
         else:
             reason = "it is not this responder's turn, and has not been for a while"

@@ -282,6 +282,17 @@ async def test_what_a_reconnection_left_unconfirmed_a_restart_after_it_does_not_
     assert bench.failed() == ("True", "CanceledDueToNoRequesters")
 
 
+async def test_a_report_before_the_first_list_is_not_rejected(bench: Bench) -> None:
+    """What was last written may have been lost with the journal, and stand on the broker still."""
+    bench.router.mirror(Broker())
+    await bench.begin()
+    await bench.report(DEFAULT, heartbeatTime=bench.time())
+    assert "MessageRejected" not in bench.reasons()
+    bench.router.listing(Listing(authoritative=True))
+    await bench.report(DEFAULT, heartbeatTime=bench.time(1))
+    assert bench.event("MessageRejected")["data"]["field"] == "topic"
+
+
 async def test_a_dead_broker_delays_a_request_of_the_list_by_two_seconds() -> None:
     bench = Bench()
     bench.router.mirror(Broker())
