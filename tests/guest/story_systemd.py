@@ -17,7 +17,7 @@ from tests.guest.units import away, shown, start, systemctl
 from evictd.core.duty import StartResult, StopResult
 from evictd.runtimes import Workload
 from evictd.runtimes.settings import WorkloadSettings
-from evictd.runtimes.systemd import Manager, SystemdRuntime, lives
+from evictd.runtimes.systemd import Manager, Places, SystemdRuntime, lives
 
 UNITS = Path("/run/systemd/system")
 COMMANDS = Path("/run/stories")
@@ -136,9 +136,12 @@ def nothing_is_left() -> Iterator[None]:
     take_away()
 
 
-def runtime(units: tuple[str, ...] = (), slices: tuple[str, ...] = ()) -> SystemdRuntime:
+def runtime(
+    units: tuple[str, ...] = (), slices: tuple[str, ...] = (), memory: Path | None = None
+) -> SystemdRuntime:
     """As it is configured on this machine."""
-    return SystemdRuntime(chosen(units, slices), manager=Manager())
+    places = Places(memory=memory)
+    return SystemdRuntime(chosen(units, slices), manager=Manager(), places=places)
 
 
 class SystemdBench:
@@ -265,6 +268,19 @@ async def test_a_slice_goes_and_comes_back_as_a_whole() -> None:
     assert outcome.result is StartResult.STARTED, outcome
     assert [await away(shown, name) for name in names] == ["active", "active", "active"]
     assert (await one(selected)).pod.uid != found.pod.uid
+
+
+async def test_what_ran_in_a_slice_is_brought_back_by_the_next_life(tmp_path: Path) -> None:
+    """By what the one that stopped it has written down; of any other it is not known."""
+    names, memory = ("story-in", "story-below"), tmp_path / "companions"
+    for name in names:
+        await away(start, name, deaf=name == "story-below")
+    selected = runtime(slices=("story",), memory=memory)
+    assert (await selected.stop((await one(selected)).reference, 1)).result is StopResult.GONE
+    for kept, result in ((None, StartResult.REFUSED), (memory, StartResult.STARTED)):
+        next_life = runtime(slices=("story",), memory=kept)
+        assert (await next_life.start("systemd", "story.slice", "story.slice")).result is result
+    assert [await away(shown, name) for name in names] == ["active", "active"]
 
 
 async def test_who_requires_a_unit_goes_and_comes_back_with_it() -> None:
