@@ -289,6 +289,7 @@ class Stage:
             uid=fields.get("uid") or uid_of(f"{name} {self.seconds} {self.rev}"),
             generation=1,
             creation_timestamp=self.now.utc,
+            final_time=fields.get("final_time"),
             conditions=(Condition(type=kind, status="True", reason=reason),),
         )
         return self.tell(Answered(topic=self.topic_of(name), status=sent(status)))

@@ -138,6 +138,16 @@ def test_an_evictor_that_restarts_holds_no_old_growth_against_anybody() -> None:
     assert (turn.victims, losses(turn)) == ([], {})
 
 
+def test_what_was_held_before_a_reboot_is_compared_with_nothing() -> None:
+    """What was written while the machine was off and came up is no rate."""
+    stage = Stage(rules_of(*LINES, reclaim_steps=()))
+    look(stage, "9Gi", writer("a", "0"))
+    stage.pods = [writer("a", "8Gi")]
+    signals = {"nodefs.available": "1Gi", "nodefs.inodesFree": "9k"}
+    turn = stage.observe(signals=signals, boot_id="two", uptime_seconds=20.0, after=30)
+    assert (turn.victims, losses(turn)) == ([], {})
+
+
 def test_at_most_a_hundred_writers_are_told() -> None:
     stage = Stage(rules_of(*LINES))
     names = [f"w{number}" for number in range(120)]

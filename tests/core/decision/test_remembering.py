@@ -121,6 +121,20 @@ def test_an_end_that_is_answered_to_both_lives_of_the_evictor_counts_once() -> N
     assert len(stage.plan.history["shop/web"].ends) == 1
 
 
+def test_an_eviction_counts_from_when_it_ended_however_late_that_was_heard() -> None:
+    """The time is that of the controller's word, so that a replay tells the same."""
+    stage = alone()
+    stage.observe("900Mi")
+    ended = stage.now.utc + timedelta(seconds=2)
+    stage.gone("web")
+    stage.observe("8Gi", after=60)
+    stage.answer("web", final_time=ended)
+    turn = stage.observe("8Gi", after=1)
+    assert turn.decision is not None
+    (told,) = turn.decision.evictions
+    assert told.times == (ended,)
+
+
 def test_who_is_down_for_good_is_a_failure_when_something_else_starts_it() -> None:
     """Its record tells that it was not only to be restarted."""
     stage = Household(rules_of(HARD))
@@ -197,7 +211,9 @@ def test_a_clock_that_jumped_while_nobody_decided_makes_no_pause_longer(jump: fl
     assert found.until_boot_seconds <= after.boot_seconds + FAILED_SECONDS
     assert found.open_boot_seconds <= after.boot_seconds + 3_600
     told = past.written(went(100, now=before), before)
-    assert all(age >= 0 for age in ages(past.recalled({}, told, after), after))
+    remembered = past.recalled({}, told, after)
+    assert all(age >= 0 for age in ages(remembered, after))
+    assert all(end.time <= after.utc for one in remembered.values() for end in one.ends)
 
 
 def test_what_a_decision_tells_again_after_a_restart_is_what_it_told_before() -> None:

@@ -85,6 +85,15 @@ def test_a_dry_run_ends_in_time_although_the_default_responder_goes_on_showing_l
     assert stage.ended() == ("DryRun", "the dry run is over; mode is act")
 
 
+def test_the_default_responder_ends_a_dry_run_in_time_before_the_list_is_complete() -> None:
+    """It is not silence that ends it."""
+    stage = Stage()
+    stage.request(dry_run=True)
+    stage.boot_seconds += 30
+    stage.become(silence_from_boot_seconds=None)
+    assert stage.ended() == ("DryRun", "the dry run is over; mode is act")
+
+
 def test_whose_turn_it_is_in_a_dry_run_may_finish_although_its_registration_is_gone() -> None:
     """Nothing is known of it any more after the journal was lost."""
     stage = Stage()
