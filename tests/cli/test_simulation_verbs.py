@@ -5,12 +5,14 @@ import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 import yaml
 from click.testing import Result
 
+from evictd.cli.last_configuration import remember
 from evictd.cli.situation import NotFoundError
 from evictd.core.errors import InputError
 from evictd.core.evaluation import Observed, Watch, evaluate
@@ -250,3 +252,21 @@ def test_a_recording_is_not_overwritten(run: Run, tmp_path: Path) -> None:
     result = run("record", tmp_path / "r.jsonl", "--broker", "mqtt://127.0.0.1:1")
     assert isinstance(result.exception, InputError)
     assert (tmp_path / "r.jsonl").read_text() == "mine"
+
+
+def test_a_recording_has_the_settings_that_evictd_runs_with_here(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """So that it is decided the same way again."""
+    found: list[Any] = []
+
+    async def nothing(_stream: Any, configuration: Any, *_: Any) -> int:
+        found.append(configuration.settle_seconds)
+        return 0
+
+    monkeypatch.setattr("evictd.cli.record.record", nothing)
+    monkeypatch.setenv("EVICTD_STATEFOLDER", str(tmp_path))
+    (tmp_path / "evictd.yaml").write_text("settleSeconds: 7")
+    remember(tmp_path, tmp_path / "evictd.yaml")
+    result = run("record", tmp_path / "recording", "--broker", "mqtt://127.0.0.1:9999")
+    assert (result.exit_code, found) == (0, [7.0])

@@ -158,6 +158,7 @@ def test_who_fills_a_disk_is_ranked_by_the_growth_that_the_evictor_measured(
 
 def test_a_node_that_nobody_observes_is_not_found(shared_broker: Mosquitto, tmp_path: Path) -> None:
     (tmp_path / "evictd.yaml").write_text(CONFIGURATION)
-    result = evictd(tmp_path, "rank", "--broker", shared_broker.url, "--node", "nowhere")
-    assert result.returncode == 4
-    assert "evictd: nobody observes node nowhere" in result.stderr
+    for verb in ("rank", "status"):
+        result = evictd(tmp_path, verb, "--broker", shared_broker.url, "--node", "nowhere")
+        assert (result.returncode, result.stdout) == (4, "")
+        assert "evictd: nobody observes node nowhere" in result.stderr

@@ -94,6 +94,12 @@ ODD = {
             "this acts when only 20% is in use"
         )
     ],
+    "evictionHard: {nodefs.available: 99%}": [
+        (
+            "2:34: evictionHard.nodefs.available: 99% is the share left free: "
+            "this acts when only 1% is in use"
+        )
+    ],
     "evictionHard: {memory.available: 'max(80%)'}": [
         (
             "2:34: evictionHard.memory.available: max(80%) has one value to choose from; "

@@ -55,7 +55,8 @@ def command(
     for line in written([item(eviction) for eviction in found[-limit:]], HEAD, WIDE, output):
         click.echo(line)
     if not found:
-        talk("nothing has ended yet")
+        whole = node is None and workload is None and not evicted
+        talk("nothing has ended yet" if whole else "nothing that has ended is like that")
 
 
 def item(eviction: Eviction) -> Item:

@@ -12,7 +12,8 @@ import anyio
 import click
 
 from evictd.cli.broker import operator_address
-from evictd.cli.options import config_option, loaded
+from evictd.cli.options import config_option
+from evictd.cli.situation import running_configuration
 from evictd.core.errors import HostError, InputError, PeerError
 from evictd.shell import logs
 from evictd.shell.blocking import in_thread
@@ -34,7 +35,7 @@ FILE_BYTES_MAX = 1 << 30
 
 @click.command("record")
 @click.argument("destination", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
-@config_option
+@partial(config_option, default="the one that evictd runs with here")
 @click.option("--broker", help="Broker, such as mqtt://127.0.0.1:1883. Default: the configured.")
 @click.option("--node", default="+", help="Only this node. Default: every node.")
 @click.option("--seconds", type=float, help="End after so long. Default: at Ctrl-C.")
@@ -50,9 +51,10 @@ def command(
 ) -> None:
     """Write every message of the bus into FILE until Ctrl-C, for `evictd replay`.
 
-    The configuration is written too, without logins: run it with the one that the workers have.
+    The configuration is written too, without logins: elsewhere than beside the workers, give it the
+    one that they have.
     """
-    configuration = loaded(file, broker=broker).configuration
+    configuration = running_configuration(file, broker)
     logs.configure(worker="record", node=node, level=logging.CRITICAL)
     address = operator_address(configuration)
     with opened(destination, force=force) as stream:

@@ -158,7 +158,7 @@ async def _of_bus(configuration: Configuration, node: str) -> Situation:
         pressure = mirror.get(topics.PRESSURE, node)
         givens = _givens(mirror, node)
     if found is None:
-        raise NotFoundError(_not_observed(mirror, node))
+        raise NotFoundError(not_observed(mirror, node))
     found = as_configured(configuration, found)
     now = SystemClock().now()
     rules = rules_of(configuration, node)
@@ -177,7 +177,8 @@ async def _of_bus(configuration: Configuration, node: str) -> Situation:
     )
 
 
-def _not_observed(mirror: Mirror, node: str) -> str:
+def not_observed(mirror: Mirror, node: str) -> str:
+    """What somebody is told who may have mistyped a node."""
     others = sorted({found.place.node for found in mirror.objects(topics.OBSERVATION)})
     known = f"; on the bus are {', '.join(others)}" if others else ""
     return f"nobody observes node {node}{known}"

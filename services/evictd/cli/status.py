@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from typing import Any
 
 import click
 from msgspec import structs
@@ -12,14 +13,17 @@ from evictd.cli.config import this_node
 from evictd.cli.machine import home_node
 from evictd.cli.past import journal_of
 from evictd.cli.reading import Reader, reader_options, run, talk, utc_now
-from evictd.cli.situation import running_configuration
+from evictd.cli.situation import NotFoundError, not_observed, running_configuration
 from evictd.cli.standing import Standing, standing
 from evictd.cli.tables import Output, json_text, output_option
 from evictd.core.errors import PeerError
+from evictd_schemas import topics
 from evictd_schemas.configuration import Configuration
 
 CONNECT_SECONDS = 3.0
 """A person looks at an empty screen meanwhile, and the journal has an answer too."""
+OF_A_NODE: tuple[topics.Topic[Any], ...] = (topics.OBSERVATION, topics.PRESSURE, topics.DECISION)
+"""A node of which none of these is there is none, or mistyped."""
 
 
 @click.command("status")
@@ -59,6 +63,9 @@ async def _looked(reader: Reader, configuration: Configuration, node: str) -> St
     seconds = CONNECT_SECONDS if reader.timeout is None else reader.timeout
     everywhere = replace(reader, node=None)  # whose workers decide here may be another node's
     async with everywhere.mirror(seconds) as mirror:
+        known = {found.place.node for kind in OF_A_NODE for found in mirror.objects(kind)}
+        if reader.node is not None and node not in known:
+            raise NotFoundError(not_observed(mirror, node))
         told = standing(mirror, configuration, node, utc_now())
         return told if reader.node is None else structs.replace(told, others=())
 

@@ -89,7 +89,7 @@ def _share(signal: str, share: Share) -> str | None:
         return _stall(fraction * 100)
     if fraction < HALF:
         return None
-    used = f"{100 * (1 - fraction):g}%"
+    used = f"{100 * (1 - fraction):.4g}%"  # a fraction of 32 bits is good to seven digits
     return f"{share.text} is the share left free: this acts when only {used} is in use"
 
 
