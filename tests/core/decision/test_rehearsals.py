@@ -131,6 +131,19 @@ def test_who_switches_to_act_has_it_done(mode: Mode) -> None:
     assert not order.dry_run
 
 
+@pytest.mark.parametrize("mode", WATCHING)
+def test_who_acts_no_more_asks_what_would_be_taken(mode: Mode) -> None:
+    """That something was given back in this crossing does not tell what still could be."""
+    stage = stage_of(Mode.ACT)
+    (order,) = look(stage).orders
+    stage.finish(order, freed_bytes=amount("512Mi"))
+    look(stage, after=1)
+    stage.rules = structs.replace(stage.rules, mode=mode)
+    stage.restart()
+    (order,) = look(stage).orders
+    assert order.dry_run
+
+
 def test_what_was_given_back_is_told_in_act() -> None:
     stage = stage_of(Mode.ACT)
     (order,) = look(stage).orders
