@@ -45,6 +45,18 @@ def test_requests_that_have_had_their_answer_are_known() -> None:
     assert [found.place.names["name"] for found in withdraw.over(stage.mirror)] == ["two"]
 
 
+def test_of_two_requests_for_one_workload_the_open_one_is_meant() -> None:
+    """One that has had its answer stands until its requester clears it."""
+    stage = Stage()
+    for name in ("one", "two"):
+        stage.request(name)
+    stage.answer(*EVICTED, name="one")
+    assert withdraw.named(stage.mirror, "shop/web").place.names["name"] == "two"
+    stage.answer(*PENDING, name="one")
+    with pytest.raises(NotFoundError, match="may be any of"):
+        withdraw.named(stage.mirror, "shop/web")
+
+
 def wanted(pod_name: str, uid: str | None = None) -> request.Wanted:
     return request.Wanted(
         pod=pod_name, uid=uid, kind="Soft", deadline=None, grace=None, reason=None, dry_run=False

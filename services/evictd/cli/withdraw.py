@@ -55,12 +55,18 @@ def over(mirror: Mirror) -> Iterator[Found[EvictionRequest]]:
 
 
 def named(mirror: Mirror, name: str) -> Found[EvictionRequest]:
-    """The one that is meant; only its requester may withdraw it. [contract 2]"""
+    """The one that is meant, an open one before one that has had its answer.
+
+    Only its requester may withdraw it. [contract 2]
+    """
     mine = [*own(mirror)]
-    if not any(name in request_names(found) for found in mine):
+    meant = [found for found in mine if name in request_names(found)]
+    if not meant:
         for found in mirror.objects(topics.REQUEST):
             if name in request_names(found):
                 raise InputError(
                     f"{name} is a request of {found.place.participant}, which alone may withdraw it"
                 )
-    return the_one("request of ours", name, mine, request_names)
+    answered = {found.topic for found in over(mirror)}
+    open_ones = [found for found in meant if found.topic not in answered]
+    return the_one("request of ours", name, open_ones or mine, request_names)

@@ -113,6 +113,17 @@ def test_growth_is_told_while_nothing_is_short() -> None:
     assert (by_files.pod.name, by_files.grown, by_files.per_second) == ("b", 60, 2)
 
 
+def test_what_a_young_writer_wrote_before_its_first_count_is_not_told_to_be_nobodys() -> None:
+    """The loss is told over the time for which the writer is known."""
+    stage = Stage(rules_of(*LINES))
+    look(stage, "9Gi", writer("old", "1Gi"))
+    look(stage, "8Gi", writer("old", "1Gi"), writer("young", "1Gi"))
+    turn = look(stage, "7Gi", writer("old", "1Gi"), writer("young", "2Gi"))
+    of_bytes = losses(turn)["nodefs.available"]
+    assert (of_bytes.lost, of_bytes.seconds) == (amount("1Gi"), 30)
+    assert of_bytes.unattributed == 0
+
+
 def test_the_same_count_seen_again_is_told_again() -> None:
     """Counting is done seldom; what was found stands until the next count."""
     stage = Stage(rules_of(*LINES))

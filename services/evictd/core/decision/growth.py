@@ -216,7 +216,11 @@ def _ended(before: Writing, listed: Collection[str], moment: Moment) -> dict[str
 
 
 def _losses(writing: Writing, signal: str) -> Iterator[Loss]:
-    """What went of a signal and who wrote it, if anybody was counted twice."""
+    """What went of a signal and who wrote it, if anybody was counted twice.
+
+    Told over the time for which the fastest writer is known, where it is why; else what a young one
+    wrote before its first count would seem to be nobody's.
+    """
     present, ended = (
         [growth for track in tracks.values() if (growth := _grown(track, signal)) is not None]
         for tracks in (writing.tracks, writing.ended)
@@ -224,12 +228,15 @@ def _losses(writing: Writing, signal: str) -> Iterator[Loss]:
     if not present and not ended:
         return
     longest = max(present or ended, key=lambda growth: growth.seconds)
+    fastest = max(present, key=lambda growth: growth.per_second, default=longest)
+    told = fastest if fastest.lost > 0 and most_of_it(fastest) else longest
     growing = [growth for growth in (*present, *ended) if growth.grown > 0]
+    known = sum(min(one.grown, round(one.per_second * told.seconds)) for one in growing)
     yield Loss(
         signal=signal,
-        lost=longest.lost,
-        seconds=longest.seconds,
-        unattributed=max(0, longest.lost - sum(growth.grown for growth in growing)),
+        lost=told.lost,
+        seconds=told.seconds,
+        unattributed=max(0, told.lost - known),
         growing=tuple(sorted(growing, key=lambda growth: -growth.per_second)),
     )
 
