@@ -5,6 +5,7 @@
                     fails; FAILS=slow, its start has no end
     run/systemd/    what systemd itself keeps there: the life of each unit that is up
     hang, garbage, refuse   while they are there: never answer, answer with this, fail with this
+    slow-stop       while it is there: a stop does not reach systemd
     calls           every call, one a line
 
 Only what `evictd` asks of the real program; it runs once for each call, as that one does.
@@ -56,6 +57,8 @@ def show(options: list[str], names: list[str]) -> int:
 
 def stop(options: list[str], names: list[str]) -> int:
     (name,) = names
+    while (HERE / "slow-stop").exists():
+        PAUSE.wait(LOOK_SECONDS)
     if read(name) is None:
         sys.stderr.write(f"Failed to stop {name}: Unit {name} not loaded.\n")
         return 5

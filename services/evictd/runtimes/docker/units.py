@@ -19,7 +19,7 @@ from evictd.core.errors import EvictdError
 from evictd.runtimes import hierarchies
 from evictd.runtimes.docker.inspection import Inspected
 from evictd.runtimes.systemd import Manager, never
-from evictd.runtimes.systemd.ending import HEARD_SECONDS
+from evictd.runtimes.systemd.ending import heard
 from evictd.runtimes.systemd.whole import Whole
 from evictd.shell.blocking import RunBlocking
 
@@ -172,7 +172,8 @@ async def _hastened(manager: Manager, name: str, grace_seconds: int, kill: Kill)
 
     async def kill_when_due() -> None:
         await told.wait()
-        await anyio.sleep(max(grace_seconds, HEARD_SECONDS))
+        await anyio.sleep(grace_seconds)
+        await heard(manager.show, (name,))
         await kill()
 
     async with anyio.create_task_group() as tasks:

@@ -1,6 +1,7 @@
 """The end of one unit: systemd is told to stop it, and what is left after the grace is killed."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
 
 import anyio
 
@@ -11,21 +12,40 @@ from evictd.runtimes.systemd.systemctl import ANSWER_SECONDS, Answer, Systemctl
 from evictd.runtimes.systemd.unit import Unit
 from evictd.runtimes.systemd.whole import Whole
 
-HEARD_SECONDS = 0.2
-"""Before the first SIGKILL, so that systemd has heard of the stop by then: what is only killed it
-might start again."""
+HEARD_SECONDS = 5.0
+"""For systemd to hear of a stop before the first SIGKILL: what is only killed it might start again.
+On a machine that is short of memory a program takes that long to begin."""
+LOOK_AGAIN_SECONDS = 0.05
+"""Between two questions whether it has."""
 KILL_AGAIN_SECONDS = 1.0
 """Between two SIGKILLs: what systemd runs after a stop begins only then."""
 OWN_SECONDS_MAX = 3_600.0
 """A unit whose own time has no end has this one. Of several that go together the longest counts."""
 
 
-class UnitEnding(Ending):
-    """Of one unit with all that goes with it. `show` gives the unit as it is then."""
+Show: TypeAlias = Callable[[Sequence[str]], Awaitable[tuple[Unit, ...]]]
+"""The units of these names as they are then. Raises `EvictdError` where nobody tells."""
 
-    def __init__(
-        self, whole: Whole, systemctl: Systemctl, show: Callable[[str], Awaitable[Unit | None]]
-    ) -> None:
+
+async def heard(show: Show, names: Sequence[str]) -> None:
+    """Wait until systemd is seen to stop one of them: what goes with a unit may go before it."""
+    with anyio.move_on_after(HEARD_SECONDS):
+        while not await _is_going(show, names):
+            await anyio.sleep(LOOK_AGAIN_SECONDS)
+
+
+async def _is_going(show: Show, names: Sequence[str]) -> bool:
+    try:
+        units = await show(names)
+    except EvictdError:
+        return False
+    return any(not unit.runs or unit.active_state == "deactivating" for unit in units)
+
+
+class UnitEnding(Ending):
+    """Of one unit with all that goes with it."""
+
+    def __init__(self, whole: Whole, systemctl: Systemctl, show: Show) -> None:
         super().__init__()
         self._unit = whole.unit
         outside = (unit for unit in whole.dependants if unit.runs)
@@ -44,14 +64,15 @@ class UnitEnding(Ending):
 
     def _wait_seconds(self, grace_seconds: int | None) -> float:
         # systemd keeps the unit's own time itself; ours only comes in where that was not enough.
-        own_seconds = self._own_seconds + KILL_SECONDS
-        return max(own_seconds if grace_seconds is None else grace_seconds, HEARD_SECONDS)
+        return self._own_seconds + KILL_SECONDS if grace_seconds is None else grace_seconds
 
     async def _stopped(self) -> StopOutcome:
         killed_after_seconds: float | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._ask)
             await self._answered()
+            if self._answer is None:
+                await heard(self._show, (self._unit.id, *self._dependants))
             if self._answer is None:
                 killed_after_seconds = anyio.current_time() - self._began_seconds
                 await self._killed()
@@ -91,7 +112,8 @@ class UnitEnding(Ending):
 
     async def _confirmed(self, killed_after_seconds: float | None) -> StopOutcome:
         """By what systemd shows of this very life, whatever the child has said."""
-        now = await self._show(self._unit.id)
+        shown = await self._show((self._unit.id,))
+        now = next((unit for unit in shown if self._unit.id in unit.names), None)
         if now is None or now.down or now.invocation_id != self._unit.invocation_id:
             return StopOutcome(result=StopResult.GONE, why=self._way(killed_after_seconds))
         complaint = "" if self._answer is None else self._answer.complaint

@@ -93,7 +93,7 @@ class Manager:
         running = self._endings.get(whole.unit.id)
         if running is not None:
             return await running.join(grace_seconds)
-        ending = UnitEnding(whole, self._systemctl, self._shown)
+        ending = UnitEnding(whole, self._systemctl, self.show)
         self._endings[whole.unit.id] = ending
         try:
             return await ending.carry_out(grace_seconds)
