@@ -229,3 +229,13 @@ def test_every_line_in_force_is_shown_in_the_unit_of_its_signal() -> None:
         ("containerfs.available<min(10%,20Gi)", "hard", "", "", "", "not observed"),
         ("containerfs.inodesFree<5%", "hard", "", "", "", "not observed"),
     ]  # fmt: skip
+
+
+def test_a_name_of_a_workload_that_is_nearly_right_is_told() -> None:
+    """One that is like nobody's may belong to who does not run now."""
+    here = machine(pod("db"), pod("web"), pod("web1"))
+    entries = "shop/dbb: {protect: true}, shop/web: {}, nightly: {}, web2: {}, wbe: {}"
+    assert warnings(f"workloads: {{{entries}}}", here) == [
+        '1:13: workloads["shop/dbb"]: is nobody\'s name here; did you mean shop/db?',
+        "1:77: workloads.wbe: is nobody's name here; did you mean web?",
+    ]

@@ -30,7 +30,9 @@ Show: TypeAlias = Callable[[Sequence[str]], Awaitable[tuple[Unit, ...]]]
 async def heard(show: Show, names: Sequence[str]) -> None:
     """Wait until systemd is seen to stop one of them: what goes with a unit may go before it."""
     with anyio.move_on_after(HEARD_SECONDS):
-        while not await _is_going(show, names):
+        while True:
+            if await _is_going(show, names):
+                return
             await anyio.sleep(LOOK_AGAIN_SECONDS)
 
 

@@ -2,8 +2,10 @@
 have been meant there. Pure: an observation in, rows and warnings out. [field cases B, G]
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from fractions import Fraction
 
 from evictd.core.decision.candidates import evictable
@@ -14,18 +16,20 @@ from evictd.core.signals.amounts import drawn_text, reading_text
 from evictd.core.signals.names import MEMORY_AVAILABLE, SWAP_AVAILABLE
 from evictd.core.signals.threshold_settings import Fault, line_of, reclaim_of
 from evictd.core.signals.thresholds import Amount, Judge, Part, Readings, Share, Threshold, Value
+from evictd.core.wording import name_text
 from evictd.shell.configuration.cautions import DERIVED, NEVER_CLEARED
 from evictd.shell.configuration.checks import given_at, placed
 from evictd.shell.configuration.compile import override_of, rules_of, settings_of
 from evictd.shell.configuration.lines import bytes_of, texts
 from evictd.shell.configuration.loader import Loaded
 from evictd.shell.configuration.oddities import COUNTED, FEW, MANY
-from evictd.shell.configuration.problems import Note, Problem
+from evictd.shell.configuration.problems import Note, Problem, meant
 from evictd_schemas import Observation
 from evictd_schemas.configuration import NodeSettings
 
 TINY = Fraction(1, 10_000)
 """Fewer inodes or process ids than this share of all are there only when nothing works any more."""
+DIGITS = re.compile(r"\d+")
 ABSENT = "is not observed on this machine: the line is never met here"
 NO_SWAP = "this machine has no swap: the line is never met here, and no swap is not swap used up"
 
@@ -71,6 +75,7 @@ def cautions_here(loaded: Loaded, observation: Observation) -> tuple[Problem, ..
         for path, text in _node_notes(rules, settings, observation)
     ]
     found += _workload_notes(loaded, readings_of(rules, observation))
+    found += _misspelt(loaded, observation)
     return tuple(placed(note, loaded.places) for note in found)
 
 
@@ -171,6 +176,20 @@ def _workload_notes(loaded: Loaded, readings: Readings) -> Iterator[Note]:
                 ("workloads", pattern, "request", "memory"),
                 f"{text} is more than the {whole} of this machine: it would never exceed that",
             )
+
+
+def _misspelt(loaded: Loaded, observation: Observation) -> Iterator[Note]:
+    """A name that nobody here has, and that is nearly somebody's: what it says holds for nobody.
+
+    Another number is no misspelling: that replica does not run now.
+    """
+    for pattern in loaded.configuration.workloads:
+        names = [name_text(pod) if "/" in pattern else pod.name for pod in observation.pods or ()]
+        if any(fnmatchcase(name, pattern) for name in names):
+            continue
+        kind = DIGITS.sub("", pattern)
+        if said := meant(pattern, [name for name in names if DIGITS.sub("", name) != kind]):
+            yield ("workloads", pattern), f"is nobody's name here{said}"
 
 
 def _line_text(threshold: Threshold) -> str:
