@@ -188,6 +188,13 @@ ODD = {
             "the kubelet looks every 10 s"
         )
     ],
+    "stateFolder: state": [
+        (
+            "2:14: stateFolder: state is below whatever folder a command is started in; "
+            "give the whole path"
+        )
+    ],
+    "stateFolder: ~/state": [],
     # the first pattern that matches holds
     "workloads: {'*': {priority: 1}, shop/db: {protect: true}}": [
         "2:33: workloads[\"shop/db\"]: is never reached: '*' above takes all that it matches"

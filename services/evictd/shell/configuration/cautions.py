@@ -65,7 +65,8 @@ def of_default_lines(settings: NodeSettings) -> Iterator[Note]:
 
 
 def of_process(configuration: Configuration) -> Iterator[Note]:
-    """Warnings about what is no node's: patterns that nothing reaches, looks that are rare."""
+    """Warnings about what is no node's: patterns that nothing reaches, looks that are rare, a folder
+    that is elsewhere for each command."""
     names = list(configuration.workloads)
     for index, wider in shadowed(names):
         yield ("workloads", names[index]), UNREACHED.format(wider)
@@ -76,6 +77,12 @@ def of_process(configuration: Configuration) -> Iterator[Note]:
         yield (
             ("sources", "intervalSeconds"),
             f"a leak has {seconds:g} s between two looks; the kubelet looks every 10 s",
+        )
+    folder = configuration.state_folder
+    if folder is not None and not folder.startswith(("/", "~")):
+        yield (
+            ("stateFolder",),
+            f"{folder} is below whatever folder a command is started in; give the whole path",
         )
 
 
