@@ -65,8 +65,8 @@ def of_default_lines(settings: NodeSettings) -> Iterator[Note]:
 
 
 def of_process(configuration: Configuration) -> Iterator[Note]:
-    """Warnings about what is no node's: patterns that nothing reaches, looks that are rare, a folder
-    that is elsewhere for each command."""
+    """Warnings about what is no node's: patterns that nothing reaches, rare looks, a folder that
+    moves."""
     names = list(configuration.workloads)
     for index, wider in shadowed(names):
         yield ("workloads", names[index]), UNREACHED.format(wider)
