@@ -62,14 +62,19 @@ def stop(options: list[str], names: list[str]) -> int:
     if read(name) is None:
         sys.stderr.write(f"Failed to stop {name}: Unit {name} not loaded.\n")
         return 5
-    for part in (*members(name), name):
+    parts = (*members(name), name)
+    slices = [part for part in parts if part.endswith(".slice")]
+    for part in set(parts) - set(slices):
         if read(part).get("ActiveState") in UP:
             write(part, {**read(part), "ActiveState": "deactivating", "SubState": "stop-sigterm"})
             if "DEAF" not in read(part):
                 end(part, "inactive")
-    for part in (*members(name), name):
+    for part in parts:
         while (now := read(part)) is not None and now["ActiveState"] == "deactivating":
             PAUSE.wait(LOOK_SECONDS)
+    for part in slices:  # they stay up as long as anything in them
+        if read(part).get("ActiveState") in UP:
+            end(part, "inactive")
     return 0
 
 

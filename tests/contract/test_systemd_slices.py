@@ -49,6 +49,17 @@ async def test_a_stopped_slice_comes_back_with_what_ran_in_it(machine: SystemdDo
     assert outcome.result is StartResult.RUNNING
 
 
+async def test_what_is_deaf_in_a_slice_is_killed_after_the_grace(machine: SystemdDouble) -> None:
+    """The slice itself is up until then, which keeps nobody waiting."""
+    everything = await slice_of_three(machine)
+    await machine.unit("in-b.service", DEAF="yes")
+    (found,) = (await everything.list()).workloads
+    outcome = await everything.stop(found.reference, 1)
+    assert outcome.result is StopResult.GONE
+    assert "SIGKILL after 1 s" in outcome.why
+    assert await machine.state("in-b.service") == "failed"
+
+
 async def test_a_slice_stopped_before_a_restart_of_evictd_is_left_to_its_owner(
     machine: SystemdDouble,
 ) -> None:

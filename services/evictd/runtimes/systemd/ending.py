@@ -28,7 +28,10 @@ Show: TypeAlias = Callable[[Sequence[str]], Awaitable[tuple[Unit, ...]]]
 
 
 async def heard(show: Show, names: Sequence[str]) -> None:
-    """Wait until systemd is seen to stop one of them: what goes with a unit may go before it."""
+    """Wait until systemd is seen to stop one of them.
+
+    What goes with a unit may go before it, and a slice stays up as long as anything in it.
+    """
     with anyio.move_on_after(HEARD_SECONDS):
         while True:
             if await _is_going(show, names):
@@ -52,6 +55,7 @@ class UnitEnding(Ending):
         self._unit = whole.unit
         outside = (unit for unit in whole.dependants if unit.runs)
         self._dependants = tuple(unit.id for unit in outside)
+        self._going = tuple(unit.id for unit in (whole.unit, *whole.along) if unit.runs)
         times = [unit.stop_seconds for unit in (whole.unit, *whole.along) if unit.runs]
         self._own_seconds = max(OWN_SECONDS_MAX if time is None else time for time in times)
         self._systemctl = systemctl
@@ -74,7 +78,7 @@ class UnitEnding(Ending):
             tasks.start_soon(self._ask)
             await self._answered()
             if self._answer is None:
-                await heard(self._show, (self._unit.id, *self._dependants))
+                await heard(self._show, self._going)
             if self._answer is None:
                 killed_after_seconds = anyio.current_time() - self._began_seconds
                 await self._killed()
