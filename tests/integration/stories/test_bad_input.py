@@ -16,7 +16,11 @@ from tests.integration.kernel import PARENT, Kernel
 from tests.integration.processes import HOME, ROLES, Site, until
 from tests.integration.stories.conftest import NEVER_SECONDS, uid
 
+pytestmark = pytest.mark.timeout(180)
+"""Each list is waited for as long as it may take, many times over."""
 ROOT = f"evictd/v1/{HOME}"
+LIST_SECONDS = "2"
+"""For a broker's whole list, on a busy machine too."""
 LISTED = (0, 27)
 """Exit codes of `mosquitto_sub`: something came after the list, or its time is up."""
 DRAIN = "acme.io/drain"
@@ -122,7 +126,16 @@ def retained(site: Site) -> dict[str, Any]:
     """What the broker keeps of this machine, as somebody new gets it; of what is told again with
     each look only what it says."""
     listing = subprocess.run(
-        [*site.ear.command, "-W", "1", "--retained-only", "-t", f"{ROOT}/#", "-F", "%t %x"],
+        [
+            *site.ear.command,
+            "-W",
+            LIST_SECONDS,
+            "--retained-only",
+            "-t",
+            f"{ROOT}/#",
+            "-F",
+            "%t %x",
+        ],
         env=site.environment,
         capture_output=True,
         text=True,
