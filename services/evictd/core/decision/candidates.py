@@ -123,8 +123,9 @@ def _verdict(
     failure = failures.passed_over(plan.failed, pod, now, hard=hard)
     if failure is not None:
         if nobody_else and _open(plan, pod, failure, now):
-            return Verdict.CANDIDATE, f"is taken for want of anybody else, though {failure.why}"
-        return Verdict.FAILED, failures.told(failure, now)
+            why = failure.told.why
+            return Verdict.CANDIDATE, f"is taken for want of anybody else, though {why}"
+        return Verdict.FAILED, failures.remark(failure, now)
     if pod.uid in plan.leaving.values() or any(own.pod.uid == pod.uid for own in plan.own):
         return Verdict.LEAVING, "is asked to go already"
     return Verdict.CANDIDATE, ""

@@ -5,7 +5,6 @@ is chosen.
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import TypeAlias
 
 from msgspec import Struct, structs
@@ -29,22 +28,14 @@ DID_NOT_GO = "its eviction failed"
 
 
 class Failure(Struct, frozen=True, kw_only=True):
-    """Why a name is passed over, and until when on the worker's own clock.
+    """Who is passed over, as a Decision tells it, and its two moments on the worker's own clock.
 
-    `pod`: the one life that it is about; with `every_life` the one that came back in another, and
-    all of that name are meant. `soft`: what failed was a soft eviction. From `open_boot_seconds` on
-    a hard shortage that finds nobody else takes it all the same. `until` and `last_resort_time`:
-    the same two moments as a Decision tells them.
+    `until_boot_seconds`: what is told as `until`; `open_boot_seconds`: as `last_resort_time`.
     """
 
-    pod: PodReference
+    told: PassedOver
     until_boot_seconds: float
-    until: datetime
-    last_resort_time: datetime
-    why: str
-    every_life: bool = False
-    soft: bool = False
-    open_boot_seconds: float = 0.0
+    open_boot_seconds: float
 
 
 class Victim(Struct, frozen=True, kw_only=True):
@@ -70,16 +61,16 @@ def passed_over(failures: Failures, pod: Pod, now: Now, *, hard: bool) -> Failur
     failure = failures.get(name_text(pod))
     if failure is None or failure.until_boot_seconds <= now.boot_seconds:
         return None
-    about = failure.every_life or failure.pod.uid == pod.uid
+    about = failure.told.every_life or failure.told.pod.uid == pod.uid
     if not about or _left_to_webhook(failure, pod, hard=hard):
         return None
     return failure
 
 
-def told(failure: Failure, now: Now) -> str:
+def remark(failure: Failure, now: Now) -> str:
     """Why, and for how long still."""
     seconds = round(failure.until_boot_seconds - now.boot_seconds)
-    return f"{failure.why}, passed over for {seconds} s"
+    return f"{failure.told.why}, passed over for {seconds} s"
 
 
 def taken_again(failures: Failures, pods: Iterable[Pod]) -> dict[str, Failure]:
@@ -98,26 +89,13 @@ def not_gone(
 
 def rested(failure: Failure, now: Now, seconds: float) -> Failure:
     """It is not asked even as the last for so long."""
-    return structs.replace(
-        failure,
-        open_boot_seconds=now.boot_seconds + seconds,
-        last_resort_time=after(now.utc, seconds),
-    )
+    told = structs.replace(failure.told, last_resort_time=after(now.utc, seconds))
+    return structs.replace(failure, told=told, open_boot_seconds=now.boot_seconds + seconds)
 
 
 def written(failures: Failures, now: Now) -> tuple[PassedOver, ...]:
-    """The same for a Decision, which is what a restarted evictor has."""
-    return tuple(
-        PassedOver(
-            pod=failure.pod,
-            why=failure.why,
-            until=failure.until,
-            last_resort_time=failure.last_resort_time,
-            every_life=failure.every_life,
-            soft=failure.soft,
-        )
-        for failure in current(failures, now).values()
-    )
+    """What stands, for a Decision, which is what a restarted evictor has."""
+    return tuple(failure.told for failure in current(failures, now).values())
 
 
 def recalled(told: Iterable[PassedOver], now: Now) -> dict[str, Failure]:
@@ -130,13 +108,8 @@ def _recalled(told: PassedOver, now: Now) -> Failure:
     until = min(told.until, after(now.utc, FAILED_SECONDS))
     last_resort_time = min(told.last_resort_time, after(now.utc, BACK_OFF_SECONDS_MAX))
     return Failure(
-        pod=told.pod,
+        told=structs.replace(told, until=until, last_resort_time=last_resort_time),
         until_boot_seconds=boot_seconds_of(until, now),
-        until=until,
-        last_resort_time=last_resort_time,
-        why=told.why,
-        every_life=told.every_life,
-        soft=told.soft,
         open_boot_seconds=boot_seconds_of(last_resort_time, now),
     )
 
@@ -147,9 +120,9 @@ def fallen(returns: Returns, now: Now) -> dict[str, Victim]:
     Who has a record did not go only to be restarted.
     """
     return {
-        name: Victim(pod=fall.pod, boot_seconds=fall.boot_seconds, for_good=True)
-        for name, fall in returns.falls.items()
-        if not fall.returned and now.boot_seconds - fall.boot_seconds <= RETURN_SECONDS
+        name: Victim(pod=falls.told.pod, boot_seconds=falls.boot_seconds, for_good=True)
+        for name, falls in returns.falls.items()
+        if not falls.told.returned and now.boot_seconds - falls.boot_seconds <= RETURN_SECONDS
     }
 
 
@@ -194,14 +167,18 @@ def returned(
 def _failure(
     pod: PodReference, now: Now, *, why: str, soft: bool = False, every_life: bool = False
 ) -> Failure:
-    return Failure(
+    told = PassedOver(
         pod=pod,
-        until_boot_seconds=now.boot_seconds + FAILED_SECONDS,
+        why=why,
         until=after(now.utc, FAILED_SECONDS),
         last_resort_time=now.utc,
-        why=why,
         every_life=every_life,
         soft=soft,
+    )
+    return Failure(
+        told=told,
+        until_boot_seconds=now.boot_seconds + FAILED_SECONDS,
+        open_boot_seconds=now.boot_seconds,
     )
 
 
@@ -216,11 +193,11 @@ def _brought_back(returns: Returns, name: str, victim: Victim) -> bool:
     if returns.returning is not None and returns.returning.name == name:
         return True
     falls = returns.falls.get(name)
-    return falls is not None and falls.returned and falls.pod.uid == victim.pod.uid
+    return falls is not None and falls.told.returned and falls.told.pod.uid == victim.pod.uid
 
 
 def _left_to_webhook(failure: Failure, pod: Pod, *, hard: bool) -> bool:
-    return hard and failure.soft and pod.action == Way.WEBHOOK
+    return hard and failure.told.soft and pod.action == Way.WEBHOOK
 
 
 def _stands(failure: Failure, now: Now) -> bool:

@@ -54,12 +54,12 @@ def stale(rules: Rules, returns: Returns, status: OrderStatus | None) -> tuple[R
 
 
 def _marked(returns: Returns, names: Collection[str]) -> Returns:
-    falls = {
-        name: structs.replace(fall, forgotten=True)
-        for name, fall in returns.falls.items()
-        if name in names and name in returns.absent and not fall.forgotten
+    marked = {
+        name: falls.changed(forgotten=True)
+        for name, falls in returns.falls.items()
+        if name in names and name in returns.absent and not falls.told.forgotten
     }
-    return structs.replace(returns, falls={**returns.falls, **falls}) if falls else returns
+    return structs.replace(returns, falls={**returns.falls, **marked}) if marked else returns
 
 
 def _order(rules: Rules, returns: Returns, name: str) -> Order:

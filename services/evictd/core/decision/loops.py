@@ -64,11 +64,11 @@ def fallen(
 
     What goes because somebody asked for it, and comes back by somebody's hand, is no loop.
     """
-    if earlier is None or falls.count <= earlier.count:
+    if earlier is None or falls.told.count <= earlier.told.count:
         return ()
-    if stopped.signal is None and not earlier.returned:
+    if stopped.signal is None and not earlier.told.returned:
         return ()
-    return _told(rules, falls.pod, falls.count, falls.first_boot_seconds, now)
+    return _told(rules, falls.told.pod, falls.told.count, falls.first_boot_seconds, now)
 
 
 def _told(

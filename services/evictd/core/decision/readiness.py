@@ -227,7 +227,7 @@ def pause_seconds(returns: Returns, name: str) -> float:
     """None at first: the transition period was one. It doubles with each fall and failure."""
     absent, falls = returns.absent[name], returns.falls.get(name)
     failures = max(absent.failures, absent.stopped.attempts)
-    return back_off_seconds(failures + (0 if falls is None else falls.count - 1))
+    return back_off_seconds(failures + (0 if falls is None else falls.told.count - 1))
 
 
 def _due_boot_seconds(returns: Returns, name: str) -> float:

@@ -21,7 +21,7 @@ from evictd.core.effects import BusEffect, Publish, Retract
 from evictd.core.moments import Now, past_boot_seconds
 from evictd.core.orders import OrderKind, OrderState
 from evictd.core.rules import Mode, Rules
-from evictd_schemas import Order, OrderStatus, PodReference, Stopped, topics
+from evictd_schemas import Fall, Order, OrderStatus, PodReference, Stopped, topics
 
 ORDER_NAME = "restore"
 """One at a time: a newer order replaces it."""
@@ -189,28 +189,16 @@ def _fall(earlier: Falls | None, pod: PodReference, time: datetime, now: Now) ->
     """One more fall of that name, unless a responder that restarted only says it again."""
     seconds = now.boot_seconds
     if earlier is None or seconds - earlier.boot_seconds > FORGIVEN_SECONDS:
-        return Falls(
-            pod=pod,
-            count=1,
-            first_boot_seconds=seconds,
-            boot_seconds=seconds,
-            first_time=time,
-            time=time,
-        )
-    return earlier if earlier.pod.uid == pod.uid else again(earlier, pod, seconds, time)
+        told = Fall(pod=pod, count=1, first_time=time, time=time)
+        return Falls(told=told, first_boot_seconds=seconds, boot_seconds=seconds)
+    return earlier if earlier.told.pod.uid == pod.uid else again(earlier, pod, seconds, time)
 
 
 def again(earlier: Falls, pod: PodReference, boot_seconds: float, time: datetime) -> Falls:
     """The same name has fallen once more, in another life."""
-    return structs.replace(
-        earlier,
-        pod=pod,
-        count=earlier.count + 1,
-        boot_seconds=boot_seconds,
-        time=time,
-        returned=False,
-        forgotten=False,
-    )
+    before = earlier.told
+    told = Fall(pod=pod, count=before.count + 1, first_time=before.first_time, time=time)
+    return structs.replace(earlier, told=told, boot_seconds=boot_seconds)
 
 
 def _seen(rules: Rules, returns: Returns, given: Judged, now: Now) -> Step:
@@ -247,7 +235,7 @@ def _returned(rules: Rules, returns: Returns, name: str, now: Now) -> Step:
         last = Started(name=name, boot_seconds=now.boot_seconds)
         returns = structs.replace(returns, last=last)
     if ordered and falls is not None:
-        falls = structs.replace(falls, returned=True)
+        falls = falls.changed(returned=True)
         returns = structs.replace(returns, falls={**returns.falls, name: falls})
     seconds = now.boot_seconds - absent.since_boot_seconds
     event = occurrences.restored(rules, name, absent.stopped, seconds, ordered=ordered, now=now)

@@ -2,12 +2,11 @@
 back. Values only; `restore` decides. [design, law 11: by name, since each life has another uid]
 """
 
-from datetime import datetime
 from typing import Any, TypeVar
 
 from msgspec import Struct, structs
 
-from evictd_schemas import Order, PodReference, Stopped
+from evictd_schemas import Fall, Order, PodReference, Stopped
 
 V = TypeVar("V")
 
@@ -34,20 +33,19 @@ class Absent(Struct, frozen=True, kw_only=True):
 
 
 class Falls(Struct, frozen=True, kw_only=True):
-    """How often one name has fallen lately, and the life that did last.
+    """How one name has fallen lately, as a Decision tells it, and when on the worker's own clock.
 
-    `first_time` and `time`: the same two moments as the records tell them. `returned`: we brought
-    it back after that. `forgotten`: a person wished that this life is never started again.
+    `first_boot_seconds` and `boot_seconds`: when the first and the last fall were seen; what is
+    told are the times in the records.
     """
 
-    pod: PodReference
-    count: int
+    told: Fall
     first_boot_seconds: float
     boot_seconds: float
-    first_time: datetime
-    time: datetime
-    returned: bool = False
-    forgotten: bool = False
+
+    def changed(self, **changes: Any) -> "Falls":
+        """With other facts about the last one."""
+        return structs.replace(self, told=structs.replace(self.told, **changes))
 
 
 class Returning(Struct, frozen=True, kw_only=True):
@@ -104,8 +102,8 @@ class Returns(Struct, frozen=True, kw_only=True):
         return (
             absent is not None
             and falls is not None
-            and falls.forgotten
-            and falls.pod.uid == absent.stopped.uid
+            and falls.told.forgotten
+            and falls.told.pod.uid == absent.stopped.uid
         )
 
 

@@ -59,21 +59,16 @@ def remembered(rules: Rules, plan: Plan, decision: Decision, now: Now) -> Step:
 
 def _joined(earlier: Falls, found: Falls) -> Falls:
     """What was remembered, and the record that was found: the same fall, or one more."""
-    if earlier.pod.uid == found.pod.uid:
+    if earlier.told.pod.uid == found.told.pod.uid:
         return earlier
-    return again(earlier, found.pod, found.boot_seconds, found.time)
+    return again(earlier, found.told.pod, found.boot_seconds, found.told.time)
 
 
 def _falls(fall: Fall, now: Now) -> Falls:
     return Falls(
-        pod=fall.pod,
-        count=fall.count,
+        told=fall,
         first_boot_seconds=past_boot_seconds(fall.first_time, now),
         boot_seconds=past_boot_seconds(fall.time, now),
-        first_time=fall.first_time,
-        time=fall.time,
-        returned=fall.returned,
-        forgotten=fall.forgotten,
     )
 
 
@@ -87,7 +82,7 @@ def _with_standing(plan: Plan, decision: Decision, now: Now) -> Decision:
     return structs.replace(
         decision,
         absent=tuple(_absent(returns, name) for name in list(returns.absent)[-ROWS_MAX:]),
-        falls=tuple(map(_fall, list(returns.falls.values())[-ROWS_MAX:])),
+        falls=tuple(falls.told for falls in list(returns.falls.values())[-ROWS_MAX:]),
         evictions=past.written(plan.history, now)[-ROWS_MAX:],
         passed_over=failures.written(plan.failed, now)[-ROWS_MAX:],
         relieved=plan.relieved,
@@ -108,16 +103,5 @@ def _absent(returns: Returns, name: str) -> AbsentPod:
         pod=life(name, stopped.uid),
         why=absent.why,
         next_try_time=max(times, default=None),
-        falls=1 if falls is None else falls.count,
-    )
-
-
-def _fall(falls: Falls) -> Fall:
-    return Fall(
-        pod=falls.pod,
-        count=falls.count,
-        first_time=falls.first_time,
-        time=falls.time,
-        returned=falls.returned,
-        forgotten=falls.forgotten,
+        falls=1 if falls is None else falls.told.count,
     )
