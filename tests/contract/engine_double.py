@@ -23,7 +23,7 @@ class EngineDouble:
         weakref.finalize(self, reach.close)
         self._socket = str(reach.enter_context(within_reach(socket.parent)) / socket.name)
         self.address = f"unix://{self._socket}"
-        self.version: dict[str, Any] = {"ApiVersion": "1.41"}
+        self.version: dict[str, Any] | bytes = {"ApiVersion": "1.41"}
         self.information: dict[str, Any] = {"CgroupDriver": "cgroupfs"}
         self.listing: list[dict[str, Any]] = []
         self.inspections: dict[str, dict[str, Any]] = {}
@@ -36,6 +36,8 @@ class EngineDouble:
         self.asked: list[str] = []
         self.unlisted: list[str] = []
         """Calls that nobody has listed: no test may end with one."""
+        self.garbage: bytes | None = None
+        """What every call is answered with, but for the one for the version, which comes first."""
         self.after_start: dict[str, Any] = {**RUNNING, "StartedAt": "2026-11-30T09:00:00Z"}
         """The state of a container that was started again."""
         self.vanishes = False
@@ -96,6 +98,8 @@ class EngineDouble:
             await asyncio.Event().wait()
         if any(f"{request.method} {path}".startswith(refused) for refused in self.refused):
             return web.Response(status=403)
+        if self.garbage is not None and path != "version":
+            return web.Response(body=self.garbage, content_type="application/json")
         words = path.split("/")
         if path == "events":
             return await self._stream(request)
@@ -108,6 +112,8 @@ class EngineDouble:
         found = self._found(path, words)
         if found is None:
             return web.json_response({"message": f"no such thing: {path}"}, status=404)
+        if isinstance(found, bytes):
+            return web.Response(body=found, content_type="application/json")
         return web.json_response(found)
 
     def _found(self, path: str, words: list[str]) -> Any:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import socket
+import traceback
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from io import StringIO
@@ -137,9 +138,12 @@ async def test_a_worker_goes_on_where_the_process_before_it_ended(tmp_path: Path
         assert (decision.epoch, decision.sequence) == (second.outside.epoch.epoch, 2)
 
 
-async def test_a_crashed_worker_ends_the_process_and_says_who(tmp_path: Path) -> None:
-    with pytest.raises(Bug, match=r"RuntimeError\('boom'\); please report it"):
+async def test_a_crashed_worker_ends_the_process_and_says_who_and_where(tmp_path: Path) -> None:
+    with pytest.raises(Bug, match=r"RuntimeError\('boom'\); please report it") as caught:
         await run_workers(process(tmp_path), [post([], fails="boom")], stopping=asyncio.Event())
+    cause = caught.value.__cause__
+    assert cause is not None
+    assert "raise RuntimeError(self.fails)" in "".join(traceback.format_exception(cause))
 
 
 async def test_a_journal_that_cannot_be_used_is_told_as_it_is(tmp_path: Path) -> None:

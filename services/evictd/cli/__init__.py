@@ -10,9 +10,10 @@ Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 failed, 2 usage, 3 co
 
 import io
 import sys
+import traceback
 
 from evictd.cli.verbs import evictd
-from evictd.core.errors import EvictdError
+from evictd.core.errors import Bug, EvictdError
 
 __all__ = ["evictd", "main"]
 
@@ -20,13 +21,16 @@ __all__ = ["evictd", "main"]
 def main() -> None:
     """Run the command line; an error of the family is told in its own words, without traceback.
 
-    What the terminal's alphabet does not have is written as an escape.
+    Only a `Bug` has one: it is reported to people who have to find the place. What the terminal's
+    alphabet does not have is written as an escape.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         evictd()
     except EvictdError as error:
+        if isinstance(error, Bug):
+            traceback.print_exception(error.__cause__ or error)
         speaks_for_itself = hasattr(error, "problems")  # lines that begin with file:line:column
         sys.stderr.write(f"{'' if speaks_for_itself else 'evictd: '}{error}\n")
         sys.exit(error.exit_code)

@@ -176,7 +176,8 @@ class _Life:
                 await self._work()
                 beside.cancel_scope.cancel()
         except BaseExceptionGroup as group:
-            raise _plain(group) from group
+            plain = _plain(group)
+            raise plain from plain.__cause__ or group  # its own says where it happened
         finally:
             await in_thread(self._vitals.close)
 
@@ -198,7 +199,7 @@ class _Life:
             await worker.run()
         except Exception as error:
             self._presence.message = f"{role} crashed: {error!r}"
-            log.error("worker crashed", role=role.value, error=repr(error))  # noqa: TRY400 - the trace follows with the end
+            log.error("worker crashed", role=role.value, error=repr(error))  # noqa: TRY400 - its trace is told at the end
             raise _plain(error) from error
         if not self._stop.is_set():
             raise Bug(f"the {role} ended by itself; please report it")

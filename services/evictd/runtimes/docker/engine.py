@@ -53,6 +53,11 @@ CACHE_SECONDS = 20.0
 """For the list of the build cache, which is asked in dry runs only; an old engine counts everything
 that it has for it."""
 SUMMARY_KEYS = ("Id", "Names", "Labels", "State", "Status", "ImageID", "HostConfig")
+FAILED = (aiodocker.DockerError, aiohttp.ClientError, OSError)
+"""The engine said no, or could not be reached."""
+UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What aiodocker ends with when an answer is cut off, empty, or no answer of an engine at all, as
+from a proxy that is going down."""
 
 T = TypeVar("T")
 M = TypeVar("M")
@@ -97,11 +102,11 @@ class Engine:
         container = self._connected().containers.container(container_id)
 
         async def ask() -> Any:
-            answer: Any = await container.stats(stream=False)
-            return answer[0] if isinstance(answer, list) else answer
+            return await container.stats(stream=False)
 
         what = f"statistics of container {container_id[:12]}"
-        return await self._ask_for(what, STATISTICS_SECONDS, Figures, ask)
+        answers = await self._ask_for(what, STATISTICS_SECONDS, tuple[Figures, ...], ask)
+        return next(iter(answers or ()), None)  # none where it ends while the engine collects
 
     async def stop(
         self, container_id: str, grace_seconds: int | None, own_grace_seconds: int
@@ -210,7 +215,7 @@ class Engine:
         """Events of containers from a moment on, or from now, until the stream ends or fails.
 
         One over a network ends too when it says nothing for `QUIET_SECONDS`: what was missed is
-        told to whoever listens anew.
+        told to whoever listens anew. Raises `PeerError` for what is no event.
         """
         wanted = {"filters": json.dumps({"type": ["container"]})}
         if since_nanoseconds is not None:
@@ -221,20 +226,18 @@ class Engine:
         try:
             stream = events.subscribe(**wanted)
             while (data := await self._next(stream)) is not None:
-                data.pop("time", None)
-                yield msgspec.convert(data, EngineEvent)
+                yield _read("events", data, EngineEvent)
         finally:
             with anyio.CancelScope(shield=True):
-                with suppress(aiodocker.DockerError, aiohttp.ClientError, OSError, ValueError):
+                with suppress(*FAILED, *UNREADABLE):
                     await events.stop()  # tells why the stream ended; it is opened again anyway
                 await client.close()
 
-    async def _next(self, stream: Any) -> dict[str, Any] | None:
+    async def _next(self, stream: Any) -> Any:
         """None at the end. The end of a socket on this machine is always told."""
         is_local = self.address.startswith("unix://")
         with anyio.move_on_after(None if is_local else QUIET_SECONDS):
-            data: dict[str, Any] | None = await stream.get()
-            return data
+            return await stream.get()
         return None
 
     async def close(self) -> None:
@@ -278,11 +281,7 @@ class Engine:
     async def _ask(
         self, what: str, seconds: float, kind: type[M], ask: Callable[[], Awaitable[Any]]
     ) -> M:
-        answer = await self._bounded(what, seconds, ask)
-        try:
-            return msgspec.convert(answer, kind)
-        except msgspec.ValidationError as error:
-            raise PeerError(f"{what}: the engine's answer does not read: {error}") from error
+        return _read(what, await self._bounded(what, seconds, ask), kind)
 
     async def _bounded(self, what: str, seconds: float, ask: Callable[[], Awaitable[T]]) -> T:
         try:
@@ -290,8 +289,21 @@ class Engine:
                 return await ask()
         except TimeoutError as error:
             raise PeerError(f"{what}: no answer from the engine in {seconds:g} s") from error
-        except (aiodocker.DockerError, aiohttp.ClientError, OSError) as error:
+        except FAILED as error:
             raise PeerError(f"{what}: {error}") from error
+        except UNREADABLE as error:
+            raise _unreadable(what, error) from error
+
+
+def _read(what: str, answer: Any, kind: type[M]) -> M:
+    try:
+        return msgspec.convert(answer, kind)
+    except msgspec.ValidationError as error:
+        raise _unreadable(what, error) from error
+
+
+def _unreadable(what: str, error: Exception) -> PeerError:
+    return PeerError(f"{what}: the engine's answer does not read: {error}")
 
 
 def client_of(address: str, timeout: aiohttp.ClientTimeout) -> aiodocker.Docker:
