@@ -10,6 +10,8 @@ from tests.contract.engine_double import EngineDouble
 
 from evictd.core.errors import PeerError
 from evictd.runtimes.docker import DockerRuntime, Engine
+from evictd.runtimes.docker.endpoints import LOOKING
+from evictd.runtimes.docker.rights import asked
 from evictd.runtimes.docker.statistics import Statistics
 
 ID = "1" * 64
@@ -78,6 +80,19 @@ async def test_what_it_says_of_its_version_may_be_anything_too(
         await CALLS[call](engine)
     await engine.close()
     assert double.asked[0] == "GET version"
+
+
+@pytest.mark.parametrize("garbage", GARBAGE, ids=lambda garbage: repr(garbage[:24]))
+async def test_who_asks_for_its_rights_is_told_what_did_not_read(
+    double: EngineDouble, garbage: bytes
+) -> None:
+    """As `evictd doctor` does."""
+    double.garbage = garbage
+    sight = await asked(double.address, images=True, containers=True)
+    assert len(sight.answers) > len(LOOKING)
+    assert sight.containers == ()
+    double.version = garbage
+    assert (await asked(double.address)).answers
 
 
 async def test_an_empty_answer_of_statistics_is_no_figure(

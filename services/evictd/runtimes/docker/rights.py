@@ -98,6 +98,12 @@ class Being(Struct, frozen=True, kw_only=True, rename="pascal"):
     running: bool = False
 
 
+class Listed(Struct, frozen=True, kw_only=True, rename="pascal"):
+    """One of GET /containers/json."""
+
+    id: str
+
+
 class Container(Struct, frozen=True, kw_only=True, rename="pascal"):
     """GET /containers/{id}/json, as far as an owner's mistakes can be seen in it."""
 
@@ -149,7 +155,7 @@ class _Questions:
         self._prefix = _prefix(version)
         information = await self._get("/info", "/info")
         listed = await self._get("/containers/json", "/containers/json?all=1")
-        ids = [item["Id"] for item in listed or () if isinstance(item, dict) and "Id" in item]
+        ids = [one.id for one in _converted(listed, tuple[Listed, ...]) or ()]
         inspected = await self._inspected(ids)
         await self._get("/containers/{id}/stats", f"/containers/{NOBODY}/stats?stream=false")
         await self._get("/images/{id}/json", f"/images/{NOBODY}/json")
@@ -241,11 +247,12 @@ def _decoded(text: str) -> Any:
     """The first value of an answer; None for what is no JSON, as of a stream of events."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
 def _converted(content: Any, kind: type[Any]) -> Any:
+    """None for none, and for what is no such thing."""
     try:
         return None if content is None else msgspec.convert(content, kind)
     except msgspec.ValidationError:
