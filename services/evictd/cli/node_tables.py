@@ -11,7 +11,7 @@ from evictd.cli.kinds import Kind
 from evictd.cli.tables import NOTHING, Item, ago, amount_text, listed
 from evictd.cli.workload_tables import leaving_uids
 from evictd.client import Found, Mirror
-from evictd.core.conditions import holding, unknown
+from evictd.core.node_conditions import holding, unknown
 from evictd.core.protocol.vocabulary import Status
 from evictd.core.signals.names import SIGNALS as KNOWN_SIGNALS
 from evictd.core.wording import kind_text

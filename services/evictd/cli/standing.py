@@ -13,12 +13,12 @@ from evictd.cli import absence
 from evictd.cli.eviction_texts import deadline_of, end_time, name_told
 from evictd.cli.node_tables import held_conditions, node_names
 from evictd.client import Mirror
-from evictd.core.conditions import unknown
 from evictd.core.decision import Judged, Plan
 from evictd.core.decision.candidates import Verdict
 from evictd.core.decision.explanation import Situation, explained
 from evictd.core.decision.filling import spares
 from evictd.core.moments import Now
+from evictd.core.node_conditions import unknown
 from evictd.core.protocol.chain import active
 from evictd.core.protocol.vocabulary import PresenceStatus, Status
 from evictd.shell.configuration import rules_of

@@ -26,10 +26,10 @@ from evictd.core.protocol.naming import eviction_topic
 from evictd.core.protocol.patience import LIST_SECONDS
 from evictd.core.protocol.reports import Standing
 from evictd.shell.bus import Delivery, Listing, attached
-from evictd.shell.order import Order
 from evictd.shell.publisher import Publisher
 from evictd.shell.reception import Opened, Reception
 from evictd.shell.serving import Served
+from evictd.shell.succession import Succession
 from evictd.shell.supervise import Outside, drive
 from evictd_schemas import topics
 from evictd_schemas.topics import Place, Role
@@ -54,7 +54,7 @@ class Controller:
         """State of each target, for whoever shows it."""
         self.ignored = 0
         """Reports that came when it was not, or no longer, their responder's turn."""
-        self.order = Order()
+        self.succession = Succession()
         self._desk = Desk(self.cases)
         self._queue = Queue(outside.inbox)
         self._nodes: dict[str, float] = {}
@@ -195,7 +195,7 @@ class Controller:
     def _counts(self, topic: str, opened: Opened) -> bool:
         """Requests and reports of evictd's workers are numbered; old ones come late or again."""
         numbered = opened.place.kind in (topics.REQUEST, topics.REPORT)
-        return not numbered or self.order.newer(topic, opened.message)
+        return not numbered or self.succession.newer(topic, opened.message)
 
     def _report(self, delivery: Delivery, opened: Opened) -> None:
         """Whose turn it is not is told so, unless he may not have heard of it yet, or we of his."""

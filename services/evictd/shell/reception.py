@@ -20,8 +20,8 @@ from evictd.core.problems import Problem
 from evictd.shell.bus import Delivery
 from evictd.shell.causes import UNREADABLE
 from evictd.shell.clock import Clock
-from evictd.shell.order import Order
 from evictd.shell.publisher import Publisher
+from evictd.shell.succession import Succession
 from evictd_schemas import topics
 from evictd_schemas.topics import PAYLOAD_BYTES_MAX, Place, Role, segment_problem
 
@@ -67,7 +67,7 @@ class Reception:
         self._clock = clock
         self._admit = admit
         self._answered: OrderedDict[bytes, float] = OrderedDict()
-        self._order = Order()
+        self._succession = Succession()
         self.rejected = 0
         """Messages that changed nothing since start."""
 
@@ -82,14 +82,14 @@ class Reception:
         if problems:
             self.reject(place, delivery, problems)
             return None
-        if place.kind in NUMBERED and self._order.older(delivery.topic, message):
+        if place.kind in NUMBERED and self._succession.older(delivery.topic, message):
             return None
         return Opened(place=place, message=message, listed=delivery.listed)
 
     @property
     def outdated(self) -> int:
         """Messages that came after newer ones of their topic. [contract 1, Order]"""
-        return self._order.ignored
+        return self._succession.ignored
 
     def reject(self, place: Place[Any], delivery: Delivery, problems: Sequence[Problem]) -> None:
         """Count it and, as the judge of this topic, answer it once."""

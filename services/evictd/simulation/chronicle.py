@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import Struct
 
-from evictd.core.conditions import of_status
+from evictd.core.node_conditions import of_status
 from evictd.core.orders import OrderKind
 from evictd.core.protocol.vocabulary import Intent, RequestType, Status
 from evictd.simulation.cast import name_of

@@ -141,7 +141,7 @@ async def test_an_older_value_of_a_topic_never_replaces_a_newer_one(bench: Bench
     await bench.say(topic, {**gone, "epoch": 7, "rev": 1})
     await bench.say(topic, {**gone, "epoch": 6, "rev": 9})
     assert bench.failed() == ("False", "AwaitingEviction")
-    assert bench.worker.order.ignored == 2
+    assert bench.worker.succession.ignored == 2
     await bench.say(topic, {**gone, "epoch": 7, "rev": 3})
     assert bench.failed() == ("True", "CanceledDueToNoRequesters")
 

@@ -8,7 +8,6 @@ from itertools import takewhile
 
 from msgspec import structs
 
-from evictd.core.conditions import holding
 from evictd.core.decision import (
     enforcement,
     failures,
@@ -29,6 +28,7 @@ from evictd.core.decision.shortage import acting_threshold, by_urgency, hard
 from evictd.core.decision.together import Unit
 from evictd.core.decision.waiting import wait_reason
 from evictd.core.effects import WakeAt
+from evictd.core.node_conditions import holding
 from evictd.core.pods import critical, reference
 from evictd.core.rules import Mode
 from evictd.core.signals.names import resource_of

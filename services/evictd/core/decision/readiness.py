@@ -9,11 +9,11 @@ from datetime import datetime
 from msgspec import Struct
 
 from evictd.core.back_off import BACK_OFF_SECONDS_MAX, back_off_seconds
-from evictd.core.conditions import holding
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.returns import Absent, Returns
 from evictd.core.holds import hold_on, until_text
 from evictd.core.moments import Now
+from evictd.core.node_conditions import holding
 from evictd.core.orders import Restore, comes_back
 from evictd.core.pods import active
 from evictd.core.protocol.vocabulary import Status

@@ -5,13 +5,13 @@ from enum import StrEnum
 
 from msgspec import structs
 
-from evictd.core.conditions import holding, unknown
 from evictd.core.decision.consent import held_text
 from evictd.core.decision.inputs import Judged
 from evictd.core.decision.plan import Plan
 from evictd.core.decision.shortage import hard
 from evictd.core.effects import Publish
 from evictd.core.moments import Now, elapsed_seconds
+from evictd.core.node_conditions import holding, unknown
 from evictd.core.rules import Rules
 from evictd.core.signals.amounts import rounded_text
 from evictd.core.signals.names import MEMORY_AVAILABLE, Resource, resource_of

@@ -1,4 +1,4 @@
-"""The order of what one topic carried: an older value never replaces a newer one. [contract 1]"""
+"""What follows what on one topic: an older value never replaces a newer one. [contract 1]"""
 
 from collections import OrderedDict
 from typing import Any
@@ -9,7 +9,7 @@ UNNUMBERED = (0, 0)
 """Outsiders need not number what they write."""
 
 
-class Order:
+class Succession:
     """The last (epoch, rev) of each topic."""
 
     def __init__(self) -> None:
