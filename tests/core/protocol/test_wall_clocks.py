@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from msgspec import structs
-from tests.core.protocol.stage import DRAIN, FIRST, SECOND, START, UID, WEB, Stage
+from tests.core.protocol.stage import COPY, DRAIN, FIRST, SECOND, START, UID, WEB, Stage
 
 from evictd.core.effects import Tick
 from evictd.core.moments import FIRST as EARLIEST
@@ -211,3 +211,31 @@ def test_a_machine_whose_clock_forgets_the_time_while_it_is_off_keeps_its_deadli
     assert stage.states() == ("Active", "Inactive", "Inactive")
     stage.after(1)
     assert stage.states() == ("Interrupted", "Active", "Inactive")
+
+
+@pytest.mark.parametrize("back", [3600.0, 7200.0, 56 * 365 * 86_400.0])
+@pytest.mark.parametrize("heard", [False, True])
+def test_a_journal_that_is_lost_behind_a_clock_that_was_set_back_moves_no_deadline(
+    back: float, *, heard: bool
+) -> None:
+    """The published moments lie ahead of the clock then, and yet they are past.
+
+    Whether the controller still heard of the clock, or was away by then.
+    """
+    stage = Stage()
+    stage.request()
+    stage.after(1000)
+    stage.report(heartbeat_time=stage.time())
+    stage.wall_seconds -= back
+    if heard:
+        stage.feed(Tick())
+    stage.lose_journal()
+    stage.after(1199)
+    assert stage.states() == ("Active", "Inactive", "Inactive")
+    stage.after(1)
+    assert stage.states() == ("Interrupted", "Active", "Inactive")
+    stage.report(COPY, heartbeat_time=stage.time())
+    stage.after(1199)
+    assert stage.states() == ("Interrupted", "Active", "Inactive")
+    stage.after(1)
+    assert stage.states() == ("Interrupted", "Interrupted", "Active")

@@ -31,7 +31,7 @@ def advance(
 
     A case without requests and Evictions is the empty one again.
     """
-    case, steady = steadied(rules, case, now)
+    case, steady = steadied(rules, case, given, now)
     held = taken(rules, case, translated(case, given), steady)
     base = held if isinstance(given, Recalled) else case
     settled, effects = _settled(rules, base, held, steady)

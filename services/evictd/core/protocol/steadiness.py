@@ -5,23 +5,26 @@ restart can go on from them. When the wall clock jumps, the target keeps the tim
 its moments stay comparable, and no deadline comes early or late.
 """
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
+from math import inf
 
 from msgspec import structs
 
 from evictd.core.moments import Now, after
 from evictd.core.protocol.case import Case, Clock
-from evictd.core.protocol.inputs import ControllerRules, Given, Reported
+from evictd.core.protocol.inputs import ControllerRules, Given, Recalled, Reported
+from evictd_schemas import Eviction
 
 JUMP_SECONDS = 1.0
 """Differences up to this between two steps are slewing and are left alone."""
 
 
-def steadied(rules: ControllerRules, case: Case, now: Now) -> tuple[Case, Now]:
+def steadied(rules: ControllerRules, case: Case, given: Given, now: Now) -> tuple[Case, Now]:
     """The case with this step's readings, and the moment in the target's own time."""
     if case.clock is not None and case.clock.era != rules.era:
         case = _of_a_former_era(case)
-    skew_seconds = _skew_seconds(rules, case.clock, now)
+    skew_seconds = min(_skew_seconds(rules, case.clock, now), _lag_seconds(given, now))
     clock = Clock(
         era=rules.era, boot_seconds=now.boot_seconds, utc=now.utc, skew_seconds=skew_seconds
     )
@@ -52,6 +55,27 @@ def _skew_seconds(rules: ControllerRules, clock: Clock | None, now: Now) -> floa
     jump_seconds = wall_seconds - (now.boot_seconds - clock.boot_seconds)
     small = abs(jump_seconds) <= JUMP_SECONDS
     return clock.skew_seconds if small else clock.skew_seconds + jump_seconds
+
+
+def _lag_seconds(given: Given, now: Now) -> float:
+    """How far the wall clock is behind, at least: what was written down had happened by then.
+
+    Otherwise deadlines that were published before a clock was set back, and are read back after a
+    journal was lost, would be as late as the clock.
+    """
+    if not isinstance(given, Recalled):
+        return inf
+    latest = max((time for item in given.evictions for time in _past(item)), default=now.utc)
+    lag_seconds = (now.utc - latest).total_seconds()
+    return lag_seconds if lag_seconds < -JUMP_SECONDS else inf
+
+
+def _past(eviction: Eviction) -> Iterator[datetime]:
+    """Moments that the controller has written and that lay behind it."""
+    told = [condition.last_transition_time for condition in eviction.status.conditions]
+    for entry in eviction.status.responders:
+        told += (entry.start_time, entry.heartbeat_time)
+    return (time for time in told if time is not None)
 
 
 def _of_a_former_era(case: Case) -> Case:
