@@ -5,14 +5,14 @@ What it means is a rule of the core; the responder reads it before each stop. [c
 
 import os
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
 from evictd.core.errors import HostError
 from evictd.core.holds import in_force, written
-from evictd.responder.holding import FILE_BYTES_MAX, FILE_NAME
+from evictd.responder.holding import FILE_BYTES_MAX, FILE_NAME, changed
 from evictd.shell import whole_file
 from evictd_schemas import Wish
 from evictd_schemas.topics import Role
@@ -33,7 +33,7 @@ def place(state_folder: Path) -> Path | None:
 def holds(path: Path, now: datetime) -> tuple[Wish, ...]:
     """What it holds now; nothing where it is not there. Raises `HostError`."""
     try:
-        made = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        made = changed(path)
         with path.open(encoding="utf-8", errors="replace") as file:
             text = file.read(FILE_BYTES_MAX)
     except FileNotFoundError:

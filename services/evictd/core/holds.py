@@ -64,7 +64,7 @@ def _wishes(text: str, made: datetime) -> tuple[Wish, ...]:
     if text.startswith(("{", "[")):
         try:
             found = msgspec.json.decode(text, type=Wish | tuple[Wish, ...])
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
             return (Wish(verb=Verb.HOLD),)
         return found if isinstance(found, tuple) else (found,)
     return (Wish(verb=Verb.HOLD, until=_end(text, made)),)

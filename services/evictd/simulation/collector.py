@@ -5,11 +5,13 @@ when an Eviction or an order of its node changes.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import anyio
 import msgspec
 
 from evictd.shell.bus import Bus, Delivery, Listing, attached
+from evictd.shell.causes import UNREADABLE
 from evictd.shell.clock import Clock
 from evictd.simulation.machine import SimulatedMachine
 from evictd_schemas import Pressure, topics
@@ -42,12 +44,15 @@ class SimulatedCollector:
         if delivery.topic != topics.PRESSURE.at(self._machine.node):
             self._wanted.set()
         elif delivery.payload:
-            pressure = msgspec.json.decode(delivery.payload, type=Pressure)
-            asked = pressure.next_observation_seconds
-            self._next_seconds = self._machine.interval_seconds if asked is None else asked
+            with suppress(*UNREADABLE):  # it is asked again after the next look
+                self._asked(msgspec.json.decode(delivery.payload, type=Pressure))
 
     def listed(self, listing: Listing) -> None:
         """Nothing to read back: a simulated machine begins anew."""
+
+    def _asked(self, pressure: Pressure) -> None:
+        asked = pressure.next_observation_seconds
+        self._next_seconds = self._machine.interval_seconds if asked is None else asked
 
     async def run(self) -> None:
         """Look, publish, wait."""

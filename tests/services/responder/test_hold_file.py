@@ -10,8 +10,9 @@ from typing import TypeVar
 import pytest
 
 from evictd.core.holds import FILE_HOLD_SECONDS_MAX, hold_on, written
+from evictd.core.moments import after
 from evictd.responder import holding
-from evictd.responder.holding import HoldFile
+from evictd.responder.holding import HoldFile, changed
 from evictd.shell.blocking import in_thread
 from evictd.shell.clock import SystemClock
 from evictd_schemas import Wish
@@ -38,6 +39,7 @@ def hold(target: str | None = None, *, until: datetime = DAY, hard: bool = False
         ("tonight", (hold(),)),
         ("999999999h", (hold(),)),
         ("{not json", (hold(),)),
+        ("[" * 60_000, (hold(),)),
         (
             '{"verb": "Hold", "target": "shop/web", "includeHard": true}',
             (hold("shop/web", hard=True),),
@@ -78,6 +80,16 @@ async def test_it_is_read_anew_each_time(tmp_path: Path) -> None:
     await in_thread(path.mkdir)
     assert await file.keeps("shop/web", hard=False) is not None
     assert await file.keeps("shop/web", hard=True) is None
+
+
+async def test_a_time_of_change_beyond_all_calendars_holds(tmp_path: Path) -> None:
+    """As a file system in memory takes it from a clock gone mad."""
+    path = tmp_path / "hold"
+    await in_thread(path.touch)
+    await in_thread(lambda: os.utime(path, ns=(1 << 62, 1 << 62)))
+    assert (await in_thread(lambda: changed(path))).year == 2116
+    assert await HoldFile(path, in_thread, SystemClock()).keeps("shop/web", hard=False) is not None
+    assert after(holding.START, 1e18).year == 9999
 
 
 async def test_without_a_place_nothing_is_held() -> None:
