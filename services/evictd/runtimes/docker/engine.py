@@ -55,7 +55,7 @@ that it has for it."""
 SUMMARY_KEYS = ("Id", "Names", "Labels", "State", "Status", "ImageID", "HostConfig")
 FAILED = (aiodocker.DockerError, aiohttp.ClientError, OSError)
 """The engine said no, or could not be reached."""
-UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What aiodocker ends with when an answer is cut off, empty, or no answer of an engine at all, as
 from a proxy that is going down."""
 
@@ -229,7 +229,7 @@ class Engine:
                 yield _read("events", data, EngineEvent)
         finally:
             with anyio.CancelScope(shield=True):
-                with suppress(*FAILED, *UNREADABLE):
+                with suppress(*FAILED, *MALFORMED):
                     await events.stop()  # tells why the stream ended; it is opened again anyway
                 await client.close()
 
@@ -291,7 +291,7 @@ class Engine:
             raise PeerError(f"{what}: no answer from the engine in {seconds:g} s") from error
         except FAILED as error:
             raise PeerError(f"{what}: {error}") from error
-        except UNREADABLE as error:
+        except MALFORMED as error:
             raise _unreadable(what, error) from error
 
 
