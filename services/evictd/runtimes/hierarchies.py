@@ -4,9 +4,12 @@ On hybrid machines the v1 hierarchies account memory and processes, and the v2 t
 a group of the same path with its stall figures and `cgroup.kill`.
 """
 
+import errno
 from pathlib import Path
 
 from msgspec import Struct
+
+from evictd.shell.kernel_text import whole_number
 
 LIMIT_MAX = 1 << 62
 """A limit above it is none: kernels write 2^63 less a page, engines 2^64 - 1.
@@ -34,7 +37,7 @@ def each_once(*folders: Path | None) -> tuple[Path, ...]:
 def locate(root: Path) -> Hierarchies:
     """Look below the folder in which control groups are mounted."""
     candidates = (root, root / "unified")
-    unified = next((at for at in candidates if (at / "cgroup.controllers").exists()), None)
+    unified = next((at for at in candidates if is_there(at / "cgroup.controllers")), None)
     return Hierarchies(
         memory=_controller("memory", root, unified),
         pids=_controller("pids", root, unified),
@@ -45,7 +48,23 @@ def locate(root: Path) -> Hierarchies:
 def _controller(name: str, root: Path, unified: Path | None) -> Path | None:
     if unified is not None and name in (text(unified / "cgroup.controllers") or "").split():
         return unified
-    return root / name if (root / name / "cgroup.procs").exists() else None
+    return root / name if is_there(root / name / "cgroup.procs") else None
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is such a file or folder; one that cannot be looked at is as good as none."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    """The same of a folder."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def content(path: Path) -> str:
@@ -53,7 +72,10 @@ def content(path: Path) -> str:
 
     Names in it are as others gave them: a workload may call itself what is not UTF-8.
     """
-    return path.read_text(encoding="utf-8", errors="replace")
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except ValueError as error:  # somebody gave us a path that no file can have
+        raise FileNotFoundError(errno.ENOENT, str(error), str(path)) from error
 
 
 def text(path: Path) -> str | None:
@@ -65,11 +87,14 @@ def text(path: Path) -> str | None:
 
 
 def limit_bytes(group: Path, *names: str) -> int | None:
-    """The first of these files that is there, None where it says "no limit" or is missing."""
+    """The first of these files that is there, None where it says "no limit" or is missing.
+
+    Raises `HostError` naming the file that says neither that nor a number.
+    """
     for name in names:
         if (found := text(group / name)) is not None:
             word = found.strip()
-            return bounded_bytes(int(word)) if word.isdigit() else None
+            return None if word == "max" else bounded_bytes(whole_number(word, group / name))
     return None
 
 

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from evictd.collector.sources import files
+from evictd.core.errors import HostError
+from evictd.core.observations import AMOUNT_MAX
 
 
 class GroupMemory(Struct, frozen=True, kw_only=True):
@@ -25,23 +27,34 @@ class GroupMemory(Struct, frozen=True, kw_only=True):
 
 
 def read(folder: Path) -> GroupMemory | None:
-    """The figures of a group; None when it is gone, or has no memory accounting."""
+    """The figures of a group; None when it is gone, or has no memory accounting.
+
+    Raises `HostError` naming the file or the figure that makes no sense.
+    """
     statistics = files.text(folder / "memory.stat")
     if statistics is None:
         return None
     figures = files.keyed(statistics, folder / "memory.stat")
     if (usage := files.amount(folder / "memory.usage_in_bytes")) is not None:
-        return _first_version(folder, usage, figures)
+        return _plausible(folder, _first_version(folder, usage, figures))
     usage = files.amount(folder / "memory.current")
     if usage is None and "anon" in figures:
         usage = figures["anon"] + figures.get("file", 0)  # the root has no usage file on v2
-    return None if usage is None else _second_version(folder, usage, figures)
+    return None if usage is None else _plausible(folder, _second_version(folder, usage, figures))
 
 
 def working_set_bytes(usage: int, figures: dict[str, int]) -> int:
     """Usage without inactive file pages, never below zero. v1 sums descendants as `total_`."""
     inactive = figures.get("total_inactive_file", figures.get("inactive_file", 0))
     return max(0, usage - inactive)
+
+
+def _plausible(folder: Path, memory: GroupMemory) -> GroupMemory:
+    """A counter of the kernel that has fallen below zero shows as an enormous one."""
+    for name, figure in structs.asdict(memory).items():
+        if figure is not None and figure > AMOUNT_MAX:
+            raise HostError(f"{folder}/memory.stat: {name} of {figure} cannot be")
+    return memory
 
 
 def _first_version(folder: Path, usage: int, figures: dict[str, int]) -> GroupMemory:
@@ -84,8 +97,8 @@ def _second_version(folder: Path, usage: int, figures: dict[str, int]) -> GroupM
 def _limits_upwards(folder: Path) -> list[int | None]:
     """v2 shows no effective limit, so that each ancestor is asked; the root has no such file."""
     limits = []
-    while (folder / "memory.max").exists():
-        limits.append(files.limit(folder / "memory.max"))
+    while (found := files.text(folder / "memory.max")) is not None:
+        limits.append(files.limit_of(found, folder / "memory.max"))
         folder = folder.parent
     return limits
 

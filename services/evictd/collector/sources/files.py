@@ -1,10 +1,13 @@
 """Small kernel files: absent is a value, refused is an error, unlimited is no number."""
 
 import errno
+import stat
 from pathlib import Path
 
 from evictd.core.errors import HostError
+from evictd.core.observations import AMOUNT_MAX
 from evictd.runtimes.hierarchies import LIMIT_MAX, content
+from evictd.shell.kernel_text import COUNTER_MAX, lines, whole_number
 
 ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ESRCH, errno.ENODEV, errno.EOPNOTSUPP})
 """Not there, vanished while it was read, or not offered by this kernel."""
@@ -28,17 +31,41 @@ def required(path: Path) -> str:
     return found
 
 
+def is_folder(path: Path) -> bool:
+    """Whether there is such a folder. Raises `HostError` when one may not look."""
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except OSError as error:
+        if error.errno in ABSENT:
+            return False
+        raise HostError(f"{path}: {error.strerror}") from error
+
+
+def names(folder: Path) -> tuple[str, ...]:
+    """What is in a folder, nothing where there is none. Raises `HostError` as `text` does."""
+    try:
+        return tuple(sorted(entry.name for entry in folder.iterdir()))
+    except OSError as error:
+        if error.errno in ABSENT:
+            return ()
+        raise HostError(f"{folder}: {error.strerror}") from error
+
+
 def amount(path: Path) -> int | None:
     """One number; None where the file is absent or says `max`. Raises `HostError` for others."""
     found = text(path)
-    if found is None or found.strip() == "max":
-        return None
-    return whole_number(found.strip(), path)
+    return None if found is None else _amount(found, path, AMOUNT_MAX)
 
 
 def limit(path: Path) -> int | None:
     """One limit; None where there is none, in whatever way that is written."""
-    return limited(amount(path))
+    found = text(path)
+    return None if found is None else limit_of(found, path)
+
+
+def limit_of(content: str, path: Path) -> int | None:
+    """The same of a file that has been read."""
+    return limited(_amount(content, path, COUNTER_MAX))
 
 
 def limited(figure: int | None) -> int | None:
@@ -49,15 +76,13 @@ def limited(figure: int | None) -> int | None:
 def keyed(content: str, path: Path) -> dict[str, int]:
     """Lines of `key number`. Raises `HostError` naming the key that has no number."""
     figures = {}
-    for line in content.splitlines():
+    for line in lines(content):
         key, _, value = line.partition(" ")
         if value:
             figures[key] = whole_number(value.strip(), f"{path}: {key}")
     return figures
 
 
-def whole_number(digits: str, place: object) -> int:
-    """A number that is not negative. Raises `HostError` naming the place."""
-    if not (digits.isascii() and digits.isdigit()):
-        raise HostError(f"{place}: {digits[:40]!r} is not a number")
-    return int(digits)
+def _amount(content: str, path: Path, most: int) -> int | None:
+    word = content.strip()
+    return None if word == "max" else whole_number(word, path, most)

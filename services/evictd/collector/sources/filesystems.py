@@ -13,7 +13,9 @@ from msgspec import Struct
 
 from evictd.collector.sources import files
 from evictd.core.errors import HostError
+from evictd.core.observations import AMOUNT_MAX
 from evictd.core.signals.disks import CONTAINERFS, IMAGEFS, NODEFS
+from evictd.shell.kernel_text import lines
 from evictd_schemas import Layout, SignalReading
 
 
@@ -30,7 +32,8 @@ class FileSystem(Struct, frozen=True, kw_only=True):
 def read(folder: str, proc: Path) -> FileSystem:
     """Ask the file system under a folder; blocks for as long as that does not answer.
 
-    Raises `HostError` where there is no such folder, or a file system without blocks.
+    Raises `HostError` where there is no such folder, for a file system without blocks, and for one
+    that claims more than there can be.
     """
     try:
         figures = os.statvfs(folder)
@@ -38,13 +41,19 @@ def read(folder: str, proc: Path) -> FileSystem:
         number = Path(folder).stat().st_dev
     except OSError as error:
         raise HostError(f"{folder}: {error.strerror}") from error
-    if figures.f_blocks <= 0:
+    except ValueError as error:  # it cannot be the name of any
+        raise HostError(f"{folder!r}: {error}") from error
+    capacity_bytes = figures.f_blocks * figures.f_frsize
+    if capacity_bytes <= 0:
         raise HostError(f"{folder} is on a file system without blocks")
+    if max(capacity_bytes, figures.f_files) > AMOUNT_MAX:
+        claimed = f"{capacity_bytes} bytes and {figures.f_files} inodes"
+        raise HostError(f"{folder} is on a file system that claims {claimed}")
     mounts = files.text(proc / "self/mountinfo") or ""
     return FileSystem(
         device=device(mounts, place) or f"{os.major(number)}:{os.minor(number)}",
         available_bytes=min(figures.f_bavail, figures.f_blocks) * figures.f_frsize,
-        capacity_bytes=figures.f_blocks * figures.f_frsize,
+        capacity_bytes=capacity_bytes,
         inodes_free=min(figures.f_ffree, figures.f_files),
         inodes=figures.f_files,
     )
@@ -60,7 +69,7 @@ def mounted_devices(places: Mapping[str, str], proc: Path) -> dict[str, str]:
 def device(mountinfo: str, place: str) -> str | None:
     """`major:minor` of the mount that holds a path: the deepest, of equals the last mounted."""
     deepest, found = -1, None
-    for line in mountinfo.splitlines():
+    for line in lines(mountinfo):
         words = line.split(" ")
         if len(words) < 5:
             continue

@@ -2,13 +2,18 @@
 
 from pathlib import Path
 
+from evictd.collector.sources import files
+
 
 def folder(root: Path | None, path: str) -> Path | None:
-    """The folder of a group, None where the hierarchy is missing or has no such group."""
+    """The folder of a group, None where the hierarchy is missing or has no such group.
+
+    Raises `HostError` when one may not look.
+    """
     if root is None:
         return None
     place = root / path.strip("/")
-    return place if place.is_dir() else None
+    return place if files.is_folder(place) else None
 
 
 def is_machine_root(root: Path) -> bool:

@@ -7,15 +7,17 @@ if that group is still there.
 from pathlib import Path
 
 from evictd.collector.sources import files
+from evictd.core.observations import AMOUNT_MAX
+from evictd.shell.kernel_text import lines, whole_number
 
 
 def machine_count(proc: Path) -> int | None:
     """Kills since boot; None on kernels that do not count them (before 4.13)."""
     content = files.text(proc / "vmstat")
-    for line in (content or "").splitlines():
+    for line in lines(content or ""):
         key, _, value = line.partition(" ")
         if key == "oom_kill":
-            return files.whole_number(value.strip(), "vmstat: oom_kill")
+            return whole_number(value.strip(), "vmstat: oom_kill", AMOUNT_MAX)
     return None
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from evictd.collector.sources import files
 from evictd.core.errors import HostError
+from evictd.shell.kernel_text import lines, whole_number
 
 KIBIBYTE = 1024
 MEMORY_MAX_BYTES = 1 << 56
@@ -50,19 +51,19 @@ def is_private(proc: Path) -> bool:
     Then the figures are not the machine's, and nothing else of the machine may be mixed in.
     """
     mounts = files.text(proc / "self/mountinfo") or ""
-    places = (line.split(" ")[4] for line in mounts.splitlines() if line.count(" ") > 4)
+    places = (line.split(" ")[4] for line in lines(mounts) if line.count(" ") > 4)
     return any(place == f"{proc}/meminfo" for place in places)
 
 
 def parse(content: str) -> dict[str, int]:
     """Each key in bytes; counts (HugePages_Total) as they are. Refuses what is no number."""
     figures = {}
-    for line in content.splitlines():
+    for line in lines(content):
         key, _, rest = line.partition(":")
         digits, _, unit = rest.strip().partition(" ")
         if digits:
             scale = KIBIBYTE if unit == "kB" else 1
-            figures[key] = files.whole_number(digits, f"meminfo: {key}") * scale
+            figures[key] = whole_number(digits, f"meminfo: {key}") * scale
     return figures
 
 
@@ -80,6 +81,7 @@ def machine_memory(
     if available >= MEMORY_MAX_BYTES:
         raise HostError(f"meminfo: MemAvailable of {available} bytes cannot be")
     swap_total = figures.get("SwapTotal", 0)
+    swap_total = swap_total if swap_total < MEMORY_MAX_BYTES else 0
     swap_free = figures.get("SwapFree", 0)
     huge_pages = min(total, huge_pages_bytes(figures))
     return MachineMemory(
@@ -133,10 +135,10 @@ def spare_arc_bytes(arcstats: str | None) -> int:
     if arcstats is None:
         return 0
     figures = {}
-    for line in arcstats.splitlines():
+    for line in lines(arcstats):
         words = line.split()
         if len(words) == 3 and words[0] in ("size", "c_min"):
-            figures[words[0]] = files.whole_number(words[2], f"arcstats: {words[0]}")
+            figures[words[0]] = whole_number(words[2], f"arcstats: {words[0]}")
     return max(0, figures.get("size", 0) - figures.get("c_min", 0)) if "c_min" in figures else 0
 
 

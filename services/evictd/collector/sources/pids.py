@@ -8,6 +8,7 @@ from pathlib import Path
 from evictd.collector.sources import files, groups
 from evictd.core.errors import HostError
 from evictd.runtimes.hierarchies import Hierarchies
+from evictd.shell.kernel_text import whole_number
 from evictd_schemas import SignalReading
 
 PIDS = "pid.available"
@@ -37,7 +38,7 @@ def thread_count(loadavg: str) -> int:
     """The number after the slash in the fourth field."""
     words = loadavg.split()
     _, _, total = words[3].partition("/") if len(words) > 3 else ("", "", "")
-    return files.whole_number(total, "loadavg")
+    return whole_number(total, "loadavg")
 
 
 def group_budget(hierarchies: Hierarchies, scope: str) -> list[SignalReading]:

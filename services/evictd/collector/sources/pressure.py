@@ -9,6 +9,7 @@ from pathlib import Path
 from evictd.collector.sources import files, groups, meminfo
 from evictd.core.errors import HostError
 from evictd.runtimes.hierarchies import Hierarchies
+from evictd.shell.kernel_text import lines
 from evictd_schemas import SignalReading
 
 CAPACITY = 100
@@ -21,7 +22,9 @@ def read(proc: Path, hierarchies: Hierarchies, scope: str | None) -> dict[str, S
     signals: dict[str, SignalReading] = {}
     for resource, kinds in (("memory", ("some", "full")), ("io", ("full",))):
         content = files.text(places[resource]) if resource in places else None
-        for kind, percentage in parse(content or "").items():
+        if content is None:
+            continue
+        for kind, percentage in parse(content, places[resource]).items():
             if kind in kinds:
                 signals[f"psi.{resource}.{kind}.avg10"] = reading(percentage)
     return signals
@@ -39,18 +42,21 @@ def pressure_files(proc: Path, hierarchies: Hierarchies, scope: str | None) -> d
     return {name: proc / "pressure" / name for name in ("memory", "io")}
 
 
-def parse(content: str) -> dict[str, float]:
-    """`some` and `full` to their avg10, as a percentage. Raises `HostError` for other texts."""
+def parse(content: str, place: object = "pressure file") -> dict[str, float]:
+    """`some` and `full` to their avg10, as a percentage.
+
+    Raises `HostError` naming the place for other texts.
+    """
     averages = {}
-    for line in content.splitlines():
+    for line in lines(content):
         kind, _, rest = line.partition(" ")
         name, _, value = rest.split(" ")[0].partition("=")
         try:
             averages[kind] = float(value)
         except ValueError:
-            raise HostError(f"pressure file: {line[:80]!r} has no average") from None
+            raise HostError(f"{place}: {line[:80]!r} has no average") from None
         if name != "avg10" or not 0 <= averages[kind] <= CAPACITY:
-            raise HostError(f"pressure file: {line[:80]!r} has no average of ten seconds")
+            raise HostError(f"{place}: {line[:80]!r} has no average of ten seconds")
     return averages
 
 

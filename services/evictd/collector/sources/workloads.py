@@ -11,9 +11,11 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from evictd.collector.sources import cgroup_memory, files, kills
+from evictd.collector.sources.meminfo import KIBIBYTE, MEMORY_MAX_BYTES
 from evictd.core.errors import HostError
 from evictd.core.wording import name_text
 from evictd.runtimes import Whereabouts, Workload
+from evictd.shell.kernel_text import lines, process_id, whole_number
 from evictd_schemas import (
     ContainerStatistics,
     MemoryStatistics,
@@ -46,10 +48,10 @@ def measure(workloads: Sequence[Workload], proc: Path) -> tuple[Measured, ...]:
 def vanished(whereabouts: Whereabouts, proc: Path) -> bool:
     """Whether its groups are gone and its main process too; unknown places say nothing."""
     folders = _folders(whereabouts)
-    if not folders or any(folder.is_dir() for folder in folders):
+    if not folders or any(files.is_folder(folder) for folder in folders):
         return False
     process = whereabouts.main_process_id
-    return process is not None and not (proc / str(process)).is_dir()
+    return process is not None and not files.is_folder(proc / str(process))
 
 
 def memory_statistics(whereabouts: Whereabouts, proc: Path) -> MemoryStatistics | None:
@@ -86,11 +88,13 @@ def summed_memory(processes: Sequence[int], proc: Path) -> MemoryStatistics | No
 
 
 def status_bytes(status: str, key: str) -> int:
-    """One size of a process; a kernel thread has none."""
-    for line in status.splitlines():
+    """One size of a process; a kernel thread has none. Raises `HostError` for what is no size."""
+    for line in lines(status):
         name, _, value = line.partition(":")
         if name == key:
-            return files.whole_number(value.split()[0], f"status: {key}") * 1024
+            digits = value.strip().removesuffix(" kB")
+            most = MEMORY_MAX_BYTES // KIBIBYTE
+            return whole_number(digits, f"status: {key}", most) * KIBIBYTE
     return 0
 
 
@@ -109,9 +113,9 @@ def process_ids(whereabouts: Whereabouts, proc: Path) -> list[int]:
     """The processes of the group and of all beneath it; else the main one and its children's."""
     for folder in _folders(whereabouts):
         found = [
-            int(word)
+            process
             for place, _, _ in os.walk(folder)
-            for word in (files.text(Path(place) / "cgroup.procs") or "").split()
+            for process in _processes(Path(place) / "cgroup.procs")
         ]
         if found:
             return found
@@ -126,19 +130,25 @@ def family(process: int, proc: Path) -> list[int]:
     """
     found, open_ones = [process], [process]
     while open_ones and len(found) < PROCESSES_MAX:
-        for place in (proc / str(open_ones.pop()) / "task").glob("*/children"):
-            children = [int(word) for word in (files.text(place) or "").split()]
+        threads = proc / str(open_ones.pop()) / "task"
+        for thread in files.names(threads):
+            children = _processes(threads / thread / "children")
             found += children
             open_ones += children
     return found
 
 
+def _processes(file: Path) -> list[int]:
+    """Those that are named in it."""
+    return [process_id(word, file) for word in (files.text(file) or "").split()]
+
+
 def _measure(workload: Workload, proc: Path) -> Measured | None:
     whereabouts = workload.whereabouts
-    if vanished(whereabouts, proc):
-        return None
     pod, group = workload.pod, whereabouts.memory_cgroup
     try:
+        if vanished(whereabouts, proc):
+            return None
         memory = memory_statistics(whereabouts, proc)
         count = process_count(whereabouts, proc)
         kill_count = None if group is None else kills.group_count(Path(group))

@@ -1,0 +1,64 @@
+"""What the kernel writes as text, and programs that write as it does: numbers, lives of processes.
+
+It opens no file. Whoever reads names the place, for the error where a text makes no sense.
+"""
+
+from msgspec import Struct
+
+from evictd.core.errors import HostError
+
+COUNTER_MAX = 2**64 - 1
+"""The greatest number that the kernel writes; some of its limits are that, and mean none."""
+PROCESS_ID_MAX = 2**31 - 1
+"""Ids of processes are signed numbers of 32 bits to every call that takes one."""
+DIGITS_MAX = 20
+"""Of the greatest number. Python refuses to read very long ones, and reading those takes time."""
+SHOWN_CHARACTERS_MAX = 40
+"""Of what is no number, in an error."""
+FIELDS = 20
+"""Of a process's `stat` after its name, as far as they are read: state first, start time last."""
+
+
+class ProcessStat(Struct, frozen=True, kw_only=True):
+    """`start_ticks`: clock ticks after boot. With the id it names one life of a process."""
+
+    state: str
+    start_ticks: int
+
+
+def lines(text: str) -> list[str]:
+    """Lines as the kernel ends them.
+
+    Python would end one at other characters too, which names of files and processes may hold.
+    """
+    return text.removesuffix("\n").split("\n")
+
+
+def whole_number(digits: str, place: object, most: int = COUNTER_MAX) -> int:
+    """A number that is not negative and not above `most`. Raises `HostError` naming the place."""
+    shown = digits[:SHOWN_CHARACTERS_MAX]
+    if not (digits.isascii() and digits.isdigit()):
+        raise HostError(f"{place}: {shown!r} is not a number")
+    if len(digits) > DIGITS_MAX or int(digits) > most:
+        raise HostError(f"{place}: {shown} is too large a number")
+    return int(digits)
+
+
+def process_id(word: str, place: object) -> int:
+    """The id of a process; 0: one that cannot be seen from here.
+
+    Raises `HostError` naming the place.
+    """
+    return whole_number(word, place, PROCESS_ID_MAX)
+
+
+def process_stat(text: str, place: object) -> ProcessStat:
+    """Of `/proc/PID/stat`, counted after the name, which may hold blanks and brackets.
+
+    Raises `HostError` naming the place. [proc(5), stat, fields 3 and 22]
+    """
+    fields = text.rpartition(")")[2].split()
+    if len(fields) < FIELDS:
+        raise HostError(f"{place}: it ends before the start time")
+    start_ticks = whole_number(fields[FIELDS - 1], f"{place}: start time")
+    return ProcessStat(state=fields[0], start_ticks=start_ticks)
