@@ -24,7 +24,8 @@ class Listings:
             runtime.name: Probe(runtime.name, _bounded(runtime), clock, answered)
             for runtime in runtimes
         }
-        self._held: dict[str, tuple[Workload, ...]] = {}
+        # Threads go over it while a look replaces what is in it: no key ever comes or goes.
+        self._held: dict[str, tuple[Workload, ...]] = dict.fromkeys(self._probes, ())
 
     @property
     def probes(self) -> tuple[Probe[Listing], ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import structlog
 from anyio.abc import TaskGroup
 from msgspec import Struct
 
@@ -20,7 +21,7 @@ from evictd.collector.sources import files, memory
 from evictd.collector.stalls import KernelStalls, Stalls
 from evictd.core import observations
 from evictd.core.effects import BusEffect
-from evictd.core.errors import EvictdError
+from evictd.core.errors import EvictdError, HostError
 from evictd.core.orders import OrderState
 from evictd.core.problems import Problem
 from evictd.runtimes import Change, Runtime
@@ -41,6 +42,8 @@ TIMER_SLACK_SECONDS = 0.001
 TOO_MANY_PODS = (
     "the workloads do not fit one message of 1 MiB; those that use the least memory are left out"
 )
+
+log = structlog.get_logger(__name__)
 
 
 class LookAgain(Struct, frozen=True, kw_only=True):
@@ -257,14 +260,22 @@ class Collector:
     async def _arm(self, now_seconds: float) -> None:
         if not self._stalls.armed and now_seconds >= self._arm_seconds:
             self._arm_seconds = now_seconds + ARM_SECONDS
-            place = await self._outside.run_blocking(self.sight.stall_file)
+            try:
+                place = await self._outside.run_blocking(self.sight.stall_file)
+            except HostError:  # the source of the stalls cannot look either, and tells why
+                return
             if place is not None:
                 await self._stalls.arm(place, lambda: self._look_again("memory stalls"))
 
     def _read_boot_id(self) -> str | None:
+        """None where it cannot be told: then times of the wall clock are all that is compared."""
         place = Path(self._sources.proc_path) / "sys/kernel/random/boot_id"
-        content = files.text(place)
-        return content.strip() if content else None
+        try:
+            boot_id = (files.text(place) or "").strip()
+        except HostError as error:
+            log.warning("this boot has no name", problem=str(error))
+            return None
+        return boot_id if boot_id.isprintable() and boot_id else None
 
 
 def _problems(place: Place[Any], message: Any) -> Sequence[Problem]:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -22,7 +23,7 @@ from evictd.runtimes.hierarchies import locate
 from evictd_schemas import Observation, Pod, SignalReading
 
 if TYPE_CHECKING:
-    from tests.services.collector.conftest import Host
+    from tests.services.collector.conftest import Host, Stage
 
 NODE = "edge"
 UID = "5f0c2f5e-7a57-4d8e-9a51-3d2c1b0a9f8e"
@@ -231,3 +232,47 @@ def _travels(found: Any) -> bool:
             return True
     whole = Observation(node=NODE, time=datetime(2026, 11, 30, tzinfo=UTC), sequence=1, **fields)
     return problems(NODE, whole, None) == ()
+
+
+@pytest.fixture
+def unreadable(host: Host, request: pytest.FixtureRequest) -> None:
+    """A folder in the place of a file, which nobody can read, whoever asks."""
+    place = host.root / request.param
+    place.unlink(missing_ok=True)
+    place.mkdir(parents=True)
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(
+    ("unreadable", "failing"),
+    [
+        ("proc/self/mountinfo", {"memory", "stalls", "mounts", "file system {root}"}),
+        ("proc/sys/kernel/random/boot_id", set()),
+        ("proc/vmstat", {"kernel kills"}),
+        ("proc/pressure/memory", {"stalls"}),
+        ("proc/loadavg", {"process ids"}),
+        ("proc/meminfo", {"memory"}),
+    ],
+    indirect=["unreadable"],
+)
+@pytest.mark.usefixtures("unreadable")
+async def test_a_collector_whose_file_cannot_be_read_looks_on_and_tells_it(
+    host: Host, stage: Stage, failing: set[str]
+) -> None:
+    async with stage.running() as watcher:
+        await anyio.sleep(60)
+    assert len(watcher.observations) > 5
+    told = stage.collector.sight.troubles()
+    assert {name.split(": ")[0] for name in told} == {
+        name.format(root=host.root) for name in failing
+    }
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("text", ["", "\n", "one\0two\n", "one\x1ctwo"])
+async def test_a_boot_id_that_is_none_is_left_out(host: Host, stage: Stage, text: str) -> None:
+    """With it nobody would take the observation."""
+    host.write("proc/sys/kernel/random/boot_id", text)
+    async with stage.running() as watcher:
+        await anyio.sleep(15)
+    assert watcher.last.boot_id is None
