@@ -6,6 +6,7 @@ from functools import partial
 import anyio
 
 from evictd.core.duty.outcomes import StopOutcome, StopResult
+from evictd.core.errors import HostError
 from evictd.runtimes.cgroup import group as groups
 from evictd.runtimes.cgroup.group import Group
 from evictd.runtimes.ending import KILL_SECONDS, Ending
@@ -30,6 +31,12 @@ class GroupEnding(Ending):
         return OWN_GRACE_SECONDS if grace_seconds is None else grace_seconds
 
     async def _stopped(self) -> StopOutcome:
+        try:
+            return await self._ended()
+        except HostError as error:
+            return StopOutcome(result=StopResult.FAILED, why=str(error))
+
+    async def _ended(self) -> StopOutcome:
         began_seconds = anyio.current_time()
         await self._run_blocking(partial(groups.send, self._group, signal.SIGTERM))
         while await self._populated():

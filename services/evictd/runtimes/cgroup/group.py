@@ -2,23 +2,28 @@
 
 All functions here read and write small files of the kernel and block for microseconds to
 milliseconds; the runtime calls them away from the event loop. A group or process that has gone is
-an empty answer.
+an empty answer; what makes no sense, or is refused, is a `HostError`.
 """
 
 import os
 import signal
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec import Struct
 
-from evictd.runtimes.hierarchies import Hierarchies, each_once, text
+from evictd.core.errors import HostError
+from evictd.runtimes.hierarchies import Hierarchies, each_once, is_folder, text
 from evictd.runtimes.interface import Whereabouts, life_uid
+from evictd.shell.kernel_text import lines, process_id, process_stat, whole_number
 
 PROCESSES_MAX = 50_000
 """Processes of one group that are looked at; a group with more is a fork bomb and is killed
 whole."""
+HELD_MAX = 200
+"""Processes that are held by descriptors at once: a process has a thousand of those at least."""
 
 
 class Process(Struct, frozen=True, kw_only=True, order=True):
@@ -47,7 +52,7 @@ def find(hierarchies: Hierarchies, path: str) -> Group:
 
     def below(root: Path | None) -> Path | None:
         folder = None if root is None else root / path.strip("/")
-        return folder if folder is not None and folder.is_dir() else None
+        return folder if folder is not None and is_folder(folder) else None
 
     return Group(
         path=path,
@@ -62,8 +67,9 @@ def process_ids(group: Group) -> set[int]:
     found: set[int] = set()
     for folder in group.folders:
         for place, _, _ in os.walk(folder):
-            words = (text(Path(place) / "cgroup.procs") or "").split()
-            found |= {int(word) for word in words[:PROCESSES_MAX]}
+            file = Path(place) / "cgroup.procs"
+            words = (text(file) or "").split()
+            found |= {process_id(word, file) for word in words[:PROCESSES_MAX]}
     return found
 
 
@@ -73,22 +79,27 @@ def oldest(process_ids: set[int], proc: Path) -> Process | None:
     return min((process for process in seen if process is not None), default=None)
 
 
-def uid(group: Group, first: Process, proc: Path) -> str:
-    """The life of a group: made anew or filled anew, it is another one.
+def uid(group: Group, first: Process, proc: Path) -> str | None:
+    """The life of a group: made anew or filled anew, it is another one. None when it has gone.
 
     Inodes and ticks begin again with each boot, so that the boot counts too.
     """
-    inode = group.folders[0].stat().st_ino
+    try:
+        inode = group.folders[0].stat().st_ino
+    except OSError:
+        return None
     boot = (text(proc / "sys/kernel/random/boot_id") or "").strip()
     return life_uid(group.path, f"{boot}|{inode}|{first.start_ticks}")
 
 
 def started(first: Process, proc: Path) -> datetime | None:
-    """When the oldest process began."""
-    for line in (text(proc / "stat") or "").splitlines():
-        if line.startswith("btime "):
-            seconds = int(line.split()[1]) + first.start_ticks / os.sysconf("SC_CLK_TCK")
-            return datetime.fromtimestamp(int(seconds), UTC)
+    """When the oldest process began; None where the kernel does not tell."""
+    for line in lines(text(proc / "stat") or ""):
+        name, _, digits = line.partition(" ")
+        if name == "btime":
+            booted = whole_number(digits.strip(), f"{proc}/stat: btime")
+            seconds = booted + first.start_ticks // os.sysconf("SC_CLK_TCK")
+            return _moment(seconds, proc)
     return None
 
 
@@ -106,17 +117,14 @@ def send(group: Group, number: signal.Signals) -> None:
     """A signal to each process in the group now.
 
     A process is held by a descriptor and its membership is read again before it is signalled, so
-    that a number that was given to another process meanwhile is never hit.
+    that a number that was given to another process meanwhile is never hit. Raises `HostError` where
+    the machine refuses one, after all others have been signalled.
     """
-    held = _hold(process_ids(group))
-    try:
-        still_inside = process_ids(group)
-        for process, descriptor in held.items():
-            if process in still_inside:
-                _signal(descriptor, number)
-    finally:
-        for descriptor in held.values():
-            os.close(descriptor)
+    inside = sorted(process_ids(group) - {0})
+    parts = [inside[begin : begin + HELD_MAX] for begin in range(0, len(inside), HELD_MAX)]
+    refusals = [refusal for part in parts for refusal in _sent(group, part, number)]
+    if refusals:
+        raise HostError(refusals[0])
 
 
 def kill(group: Group) -> None:
@@ -128,30 +136,42 @@ def kill(group: Group) -> None:
     send(group, signal.SIGKILL)
 
 
-def _hold(process_ids: set[int]) -> dict[int, int]:
-    held = {}
-    for process in process_ids - {0}:
-        try:
-            held[process] = os.pidfd_open(process)
-        except ProcessLookupError:
-            continue
-    return held
-
-
-def _signal(descriptor: int, number: signal.Signals) -> None:
-    try:
-        signal.pidfd_send_signal(descriptor, number)
-    except ProcessLookupError:
-        return
+def _sent(group: Group, processes: Sequence[int], number: signal.Signals) -> Iterator[str]:
+    """Why each is left that the machine does not let us signal."""
+    with ExitStack() as held:
+        descriptors = {}
+        for process in processes:
+            try:
+                descriptors[process] = os.pidfd_open(process)
+            except ProcessLookupError:
+                continue
+            except OSError as error:
+                yield f"process {process} cannot be held: {error.strerror}"
+                continue
+            held.callback(os.close, descriptors[process])
+        still_inside = process_ids(group)
+        for process in still_inside & descriptors.keys():
+            try:
+                signal.pidfd_send_signal(descriptors[process], number)
+            except ProcessLookupError:
+                continue
+            except OSError as error:
+                yield f"process {process} cannot be signalled: {error.strerror}"
 
 
 def _process(number: int, proc: Path) -> Process | None:
-    """Field 22 of `stat`, counted after the name, which may hold blanks and brackets."""
-    line = text(proc / str(number) / "stat")
-    if line is None:
+    place = proc / str(number) / "stat"
+    found = text(place)
+    if found is None:
         return None
-    fields = line.rpartition(")")[2].split()
-    return Process(start_ticks=int(fields[19]), id=number)
+    return Process(start_ticks=process_stat(found, place).start_ticks, id=number)
+
+
+def _moment(seconds: int, proc: Path) -> datetime:
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise HostError(f"{proc}/stat: btime tells of no time: {error}") from error
 
 
 def _name(folder: Path | None) -> str | None:

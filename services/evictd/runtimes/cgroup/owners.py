@@ -6,6 +6,8 @@ What is here is never stopped, however it is configured. [design, law 9]
 import re
 from pathlib import Path
 
+from evictd.runtimes.hierarchies import is_folder
+
 ENGINES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("docker", re.compile(r"docker(-.*)?|buildkit.*|moby")),
     ("podman", re.compile(r"podman.*|libpod.*|conmon.*")),
@@ -45,11 +47,11 @@ def owner_inside(folder: Path, *, systemd_runs: bool) -> str | None:
 def subgroups(folder: Path) -> list[Path]:
     """The groups directly below, none when the folder is not there."""
     try:
-        return sorted(entry for entry in folder.iterdir() if entry.is_dir())
+        return sorted(entry for entry in folder.iterdir() if is_folder(entry))
     except OSError:
         return []
 
 
 def systemd_runs(run_path: Path) -> bool:
     """Whether systemd manages this machine now, by the folder that only it makes."""
-    return (run_path / "systemd" / "system").is_dir()
+    return is_folder(run_path / "systemd" / "system")

@@ -12,6 +12,7 @@ import anyio
 from msgspec import Struct, structs
 
 from evictd.core.duty.outcomes import StartOutcome, StartResult, StopOutcome, StopResult
+from evictd.core.errors import HostError
 from evictd.core.orders import Restore
 from evictd.runtimes import hierarchies
 from evictd.runtimes.cgroup import group as groups
@@ -21,6 +22,7 @@ from evictd.runtimes.cgroup.group import Group
 from evictd.runtimes.interface import Change, ChangeKind, Listing, Workload
 from evictd.runtimes.settings import SettingsFor, configured, nothing_configured
 from evictd.shell.blocking import RunBlocking, in_thread
+from evictd.shell.kernel_text import lines
 from evictd_schemas import Pod, PodReference, Resources
 from evictd_schemas.topics import segment_problem
 
@@ -90,7 +92,10 @@ class CgroupRuntime:
         running = self._endings.get(pod.name)
         if running is not None and running.uid == pod.uid:
             return await running.join(grace_seconds)
-        group, outcome = await self._run_blocking(partial(self._target, pod))
+        try:
+            group, outcome = await self._run_blocking(partial(self._target, pod))
+        except HostError as error:
+            return StopOutcome(result=StopResult.FAILED, why=str(error))
         if outcome is not None:
             return outcome
         running = self._endings.get(pod.name)  # another call may have begun meanwhile
@@ -127,12 +132,18 @@ class CgroupRuntime:
         if (owner := owners.owner_of(self._parent, systemd_runs=systemd_runs)) is not None:
             return Listing(problems=(f"{self._parent} belongs to {owner}: nothing in it is taken",))
         names = self._names(found)
-        workloads = (self._workload(found, name) for name in names[:GROUPS_MAX])
         cut = len(names) > GROUPS_MAX
+        problems = [f"{self._parent} has {len(names)} groups, {GROUPS_MAX} read"] if cut else []
+        workloads = []
+        for name in names[:GROUPS_MAX]:
+            try:
+                workloads.append(self._workload(found, name))
+            except HostError as error:
+                problems.append(f"{self.namespace}/{name} cannot be read: {error}")
         return Listing(
             workloads=tuple(workload for workload in workloads if workload is not None),
-            complete=not cut,
-            problems=(f"{self._parent} has {len(names)} groups, {GROUPS_MAX} read",) if cut else (),
+            complete=not problems,
+            problems=tuple(problems),
         )
 
     def _names(self, found: hierarchies.Hierarchies) -> tuple[str, ...]:
@@ -151,16 +162,17 @@ class CgroupRuntime:
         return tuple(sorted(free))
 
     def _workload(self, found: hierarchies.Hierarchies, name: str) -> Workload | None:
-        """One child, None when nothing runs in it."""
+        """One child, None when nothing runs in it. Raises `HostError` for what makes no sense."""
         group = groups.find(found, f"{self._parent.rstrip('/')}/{name}")
         inside = groups.process_ids(group)
         first = groups.oldest(inside, self._places.proc)
-        if first is None:
+        uid = None if first is None else groups.uid(group, first, self._places.proc)
+        if first is None or uid is None:
             return None
         pod = Pod(
             namespace=self.namespace,
             name=name,
-            uid=groups.uid(group, first, self._places.proc),
+            uid=uid,
             runtime=self.name,
             runtime_id=group.path,
             start_time=groups.started(first, self._places.proc),
@@ -186,8 +198,8 @@ class CgroupRuntime:
 
     def _holds_us(self, group: Group) -> bool:
         """By what the kernel tells of this process, since `proc` may be of another name space."""
-        lines = (hierarchies.text(Path("/proc/self/cgroup")) or "").splitlines()
-        own = {line.split(":", 2)[2] for line in lines if line.count(":") >= 2}
+        told = lines(hierarchies.text(Path("/proc/self/cgroup")) or "")
+        own = {line.split(":", 2)[2] for line in told if line.count(":") >= 2}
         return any((path + "/").startswith(group.path + "/") for path in own)
 
     def _target(self, pod: PodReference) -> tuple[Group, StopOutcome | None]:

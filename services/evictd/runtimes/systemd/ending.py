@@ -57,7 +57,8 @@ class UnitEnding(Ending):
         self._dependants = tuple(unit.id for unit in outside)
         self._going = tuple(unit.id for unit in (whole.unit, *whole.along) if unit.runs)
         times = [unit.stop_seconds for unit in (whole.unit, *whole.along) if unit.runs]
-        self._own_seconds = max(OWN_SECONDS_MAX if time is None else time for time in times)
+        own = (OWN_SECONDS_MAX if time is None else time for time in times)
+        self._own_seconds = max(own, default=0.0)
         self._systemctl = systemctl
         self._show = show
         self._began_seconds = anyio.current_time()

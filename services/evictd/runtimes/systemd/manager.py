@@ -5,11 +5,13 @@ stopped is refused in one place.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
 from evictd.core.duty.outcomes import StartOutcome, StartResult, StopOutcome, StopResult
 from evictd.core.errors import EvictdError, PeerError
+from evictd.runtimes.cgroup.owners import systemd_runs
 from evictd.runtimes.systemd import never
 from evictd.runtimes.systemd import unit as reading
 from evictd.runtimes.systemd.ending import UnitEnding
@@ -49,7 +51,7 @@ class Manager:
 
     async def available(self) -> bool:
         """Whether systemd manages this machine and answers us."""
-        if not await self._run_blocking((self._run_path / "systemd" / "system").is_dir):
+        if not await self._run_blocking(partial(systemd_runs, self._run_path)):
             return False
         try:
             answer = await self._systemctl.run("show", "--property=Version")

@@ -23,6 +23,7 @@ from evictd.runtimes.systemd.selection import Selection
 from evictd.runtimes.systemd.unit import Unit
 from evictd.runtimes.systemd.whole import UNITS_MAX, Whole, Wholes
 from evictd.shell.blocking import RunBlocking, in_thread
+from evictd.shell.kernel_text import lines
 from evictd_schemas import PodReference
 
 KEPT_SECONDS = 5.0
@@ -178,8 +179,8 @@ class SystemdRuntime:
         return None
 
     def _rights(self) -> Rights:
-        lines = (hierarchies.text(self._places.own_process / "cgroup") or "").splitlines()
-        paths = {line.split(":", 2)[2] for line in lines if line.count(":") >= 2}
+        told = lines(hierarchies.text(self._places.own_process / "cgroup") or "")
+        paths = {line.split(":", 2)[2] for line in told if line.count(":") >= 2}
         return Rights(
             covers=self._selection.covers,
             own_groups=frozenset(paths - {"/"}),

@@ -90,6 +90,8 @@ async def _opened(command: tuple[str, ...]) -> Process:
         )
     except OSError as error:
         raise HostError(f"{command[0]}: cannot be run: {error.strerror}") from error
+    except ValueError as error:  # an argument that none can be
+        raise HostError(f"{command[0]}: cannot be run: {error}") from error
 
 
 async def _answer(process: Process) -> Answer:

@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
+from evictd.core.errors import HostError
 from evictd.runtimes.hierarchies import bounded_bytes
+from evictd.shell.kernel_text import COUNTER_MAX, PROCESS_ID_MAX, lines, whole_number
 
 SUFFIXES = (".service", ".scope", ".slice")
 """The kinds in which processes run; all others are plumbing."""
@@ -139,7 +141,7 @@ def name_problem(name: str, suffixes: tuple[str, ...] = SUFFIXES) -> str | None:
 def units(output: str) -> tuple[Unit, ...]:
     """Every block of lines that names a unit; what is no such block says nothing."""
     blocks = (_fields(block) for block in output.split("\n\n"))
-    return tuple(_unit(fields) for fields in blocks if fields.get("Id"))
+    return tuple(_unit(fields) for fields in blocks if _is_name(fields.get("Id", "")))
 
 
 def span_seconds(text: str) -> float | None:
@@ -151,12 +153,12 @@ def span_seconds(text: str) -> float | None:
 
 
 def _fields(block: str) -> dict[str, str]:
-    lines = (line.partition("=") for line in block.splitlines())
-    return {name: value.strip() for name, separator, value in lines if separator}
+    parts = (line.partition("=") for line in lines(block))
+    return {name: value.strip() for name, separator, value in parts if separator}
 
 
 def _unit(fields: dict[str, str]) -> Unit:
-    words = {name: tuple(value.split()) for name, value in fields.items()}
+    words = {name: tuple(filter(_is_name, value.split())) for name, value in fields.items()}
     contents = CONTENTS if fields["Id"].endswith(".slice") else ()
     return Unit(
         id=fields["Id"],
@@ -165,8 +167,8 @@ def _unit(fields: dict[str, str]) -> Unit:
         active_state=fields.get("ActiveState", ""),
         sub_state=fields.get("SubState", ""),
         invocation_id=fields.get("InvocationID", ""),
-        main_process_id=_number(fields.get("MainPID", "")) or None,
-        control_group=fields.get("ControlGroup", ""),
+        main_process_id=_number(fields.get("MainPID", ""), PROCESS_ID_MAX) or None,
+        control_group=_path(fields.get("ControlGroup", "")),
         memory_min_bytes=_bytes(fields.get("MemoryMin", "")),
         memory_low_bytes=_bytes(fields.get("MemoryLow", "")),
         memory_max_bytes=_bytes(fields.get("MemoryMax", "")),
@@ -183,8 +185,20 @@ def _unit(fields: dict[str, str]) -> Unit:
     )
 
 
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() else None
+def _is_name(word: str) -> bool:
+    """Whether a unit may have it, so that it may be an argument of `systemctl` too."""
+    return len(word) <= NAME_CHARACTERS_MAX and NAME.fullmatch(word) is not None
+
+
+def _path(text: str) -> str:
+    return text if text.startswith("/") and "\0" not in text else ""
+
+
+def _number(text: str, most: int = COUNTER_MAX) -> int | None:
+    try:
+        return whole_number(text, "systemctl show", most)
+    except HostError:
+        return None
 
 
 def _bytes(text: str) -> int | None:
