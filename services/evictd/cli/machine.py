@@ -13,6 +13,8 @@ from msgspec import Struct
 
 from evictd.cli import engines
 from evictd.core.errors import InputError
+from evictd.runtimes import hierarchies
+from evictd.shell.causes import UNREADABLE
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.topics import segment_problem
 
@@ -98,7 +100,7 @@ def engine_name(address: str | None) -> str | None:
         connection.request("GET", "/info")
         answer = connection.getresponse().read(ANSWER_BYTES_MAX)
         return msgspec.json.decode(answer, type=EngineFacts).name or None
-    except (OSError, http.client.HTTPException, msgspec.MsgspecError):
+    except (OSError, http.client.HTTPException, *UNREADABLE):
         return None
     finally:
         connection.close()
@@ -106,14 +108,11 @@ def engine_name(address: str | None) -> str | None:
 
 def identity() -> str:
     """A hash by which two machines of one name are told apart, and no machine is found out."""
-    texts = (path.read_text(errors="replace").strip() for path in IDENTITIES if path.is_file())
+    texts = ((hierarchies.text(path) or "").strip() for path in IDENTITIES)
     text = next(filter(None, texts), os.uname().nodename)
     return blake2b(f"evictd {text}".encode(), digest_size=8).hexdigest()
 
 
 def boot_id() -> str | None:
     """The kernel's name of this boot, as observations of this machine carry it; None without."""
-    try:
-        return BOOT_ID.read_text().strip() or None
-    except OSError:
-        return None
+    return (hierarchies.text(BOOT_ID) or "").strip() or None

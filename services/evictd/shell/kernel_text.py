@@ -34,14 +34,21 @@ def lines(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n")
 
 
-def whole_number(digits: str, place: object, most: int = COUNTER_MAX) -> int:
-    """A number that is not negative and not above `most`. Raises `HostError` naming the place."""
-    shown = digits[:SHOWN_CHARACTERS_MAX]
-    if not (digits.isascii() and digits.isdigit()):
-        raise HostError(f"{place}: {shown!r} is not a number")
-    if len(digits) > DIGITS_MAX or int(digits) > most:
-        raise HostError(f"{place}: {shown} is too large a number")
-    return int(digits)
+def number(word: str, most: int = COUNTER_MAX) -> int | None:
+    """A number that is not negative and not above `most`; None for every other text."""
+    if not _is_number(word) or len(word) > DIGITS_MAX or int(word) > most:
+        return None
+    return int(word)
+
+
+def whole_number(word: str, place: object, most: int = COUNTER_MAX) -> int:
+    """The same. Raises `HostError` naming the place for every other text."""
+    found = number(word, most)
+    if found is None:
+        shown = word[:SHOWN_CHARACTERS_MAX]
+        why = f"{shown} is too large a number" if _is_number(word) else f"{shown!r} is not a number"
+        raise HostError(f"{place}: {why}")
+    return found
 
 
 def process_id(word: str, place: object) -> int:
@@ -62,3 +69,8 @@ def process_stat(text: str, place: object) -> ProcessStat:
         raise HostError(f"{place}: it ends before the start time")
     start_ticks = whole_number(fields[FIELDS - 1], f"{place}: start time")
     return ProcessStat(state=fields[0], start_ticks=start_ticks)
+
+
+def _is_number(word: str) -> bool:
+    """In the kernel's own digits: Python knows others, and some of those are no number."""
+    return word.isascii() and word.isdigit()

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from evictd.cli.checkup.findings import Finding, note, ok, problem
+from evictd.shell.kernel_text import number
 
 CHECK = "broker file"
 QUEUE_MANY = 1_000_000
@@ -46,8 +47,7 @@ class BrokerFile(Struct, frozen=True, kw_only=True):
 
     def number(self, key: str) -> int | None:
         """None where it is not given, or is no number."""
-        text = self.values.get(key, "")
-        return int(text) if text.isdecimal() else None
+        return number(self.values.get(key, ""))
 
 
 def read(text: str) -> BrokerFile:

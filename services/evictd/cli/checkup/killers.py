@@ -4,15 +4,16 @@ They save the machine late and without a choice; evictd chooses early. So each o
 be below ours. [design, two profiles: other killers] [field cases I7, J1, J2]
 """
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+import msgspec
 from msgspec import Struct, structs
 
 from evictd.cli.checkup.findings import Finding, State, note, ok, problem
 from evictd.core.signals.threshold_settings import value_of
 from evictd.core.signals.thresholds import Amount, Share
+from evictd.shell.causes import UNREADABLE
 
 EARLYOOM_PERCENT = 10.0
 NOHANG_PERCENT = 5.0
@@ -219,8 +220,8 @@ def _untold(killer: Killer, ours: OurLines) -> Finding:
 
 def _is_json(text: str) -> bool:
     try:
-        return isinstance(json.loads(text), dict)
-    except ValueError:
+        return isinstance(msgspec.json.decode(text), dict)
+    except UNREADABLE:
         return False
 
 

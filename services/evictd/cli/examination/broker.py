@@ -9,6 +9,7 @@ from msgspec import structs
 from evictd.cli.broker import state_folder_of
 from evictd.cli.checkup.broker import BrokerFacts
 from evictd.cli.examination import processes
+from evictd.cli.examination.foreign_file import beginning
 from evictd.cli.examination.processes import BROKERS, Process
 from evictd.cli.reading import broker_address
 from evictd.core.errors import EvictdError
@@ -66,9 +67,6 @@ def broker_file(
         running = (one.given("-c") for one in every if one.name in BROKERS and not one.container)
         places += [Path(place) for place in running if place]
     for place in places:
-        try:
-            if place is not None:
-                return place.read_text(errors="replace"), str(place)
-        except OSError:
-            continue
+        if place is not None and (text := beginning(place)) is not None:
+            return text, str(place)
     return None

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from evictd.cli.checkup.clock import ClockFacts
+from evictd.responder.holding import changed
 
 SYNCHRONISED = Path("/run/systemd/timesync/synchronized")
 TIMEX_BYTES = 512
@@ -34,7 +35,6 @@ def synchronised() -> bool | None:
 def newest_file(folder: Path) -> datetime | None:
     """When anything of evictd's state was written last; None where there is none to see."""
     try:
-        times = [entry.stat().st_mtime for entry in folder.iterdir()]
+        return max((changed(entry) for entry in folder.iterdir()), default=None)
     except OSError:
         return None
-    return datetime.fromtimestamp(max(times), UTC) if times else None

@@ -11,6 +11,7 @@ from evictd.core.duty import Duty
 from evictd.core.protocol.case import Case
 from evictd.runtimes.hierarchies import text
 from evictd.shell import journal_reading
+from evictd.shell.kernel_text import lines
 from evictd_schemas.sources import Sources
 from evictd_schemas.topics import Role
 
@@ -51,7 +52,7 @@ def kind(mountinfo: str, place: str) -> str:
     [proc(5), mountinfo: the type follows a lone dash]
     """
     device = filesystems.device(mountinfo, place)
-    for line in reversed(mountinfo.splitlines()):
+    for line in reversed(lines(mountinfo)):
         before, separator, after = line.partition(" - ")
         words = before.split(" ")
         if separator and len(words) > 4 and words[2] == device and place.startswith(words[4]):

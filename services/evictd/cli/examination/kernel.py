@@ -12,7 +12,8 @@ from evictd.collector.sources.groups import is_machine_root
 from evictd.collector.stalls import STALL_MICROSECONDS, WINDOWS_MICROSECONDS
 from evictd.core.errors import HostError
 from evictd.runtimes import hierarchies
-from evictd.runtimes.hierarchies import Hierarchies, text
+from evictd.runtimes.hierarchies import Hierarchies, is_there, text
+from evictd.shell.kernel_text import number
 from evictd_schemas.sources import Sources
 
 MARKS = (("/.dockerenv", "docker"), ("/run/.containerenv", "podman"))
@@ -24,7 +25,7 @@ def cgroups(sources: Sources, folder: Path = Path("/")) -> CgroupFacts:
     root, proc = Path(sources.cgroup_path), Path(sources.proc_path)
     found = hierarchies.locate(root)
     roots = found.roots
-    boot_file = next((name for name in BOOT_FILES if (folder / name[1:]).is_file()), None)
+    boot_file = next((name for name in BOOT_FILES if is_there(folder / name[1:])), None)
     return CgroupFacts(
         version=_version(root, found),
         root=str(root),
@@ -54,11 +55,11 @@ def _swap_accounting(found: Hierarchies) -> bool | None:
     if found.memory is None:
         return None
     if found.memory != found.unified:
-        return (found.memory / "memory.memsw.limit_in_bytes").exists()
+        return is_there(found.memory / "memory.memsw.limit_in_bytes")
     groups = [*_children(found.memory)]
     if not groups:
         return None
-    return any((group / "memory.swap.max").exists() for group in groups)
+    return any(is_there(group / "memory.swap.max") for group in groups)
 
 
 def _thread_budgets(root: Path | None, sources: Sources) -> Iterator[ThreadBudget]:
@@ -74,7 +75,7 @@ def _thread_budgets(root: Path | None, sources: Sources) -> Iterator[ThreadBudge
 def _children(group: Path) -> Iterator[Path]:
     """Groups below that have an account of memory: the root itself has no limits."""
     try:
-        below = [entry for entry in group.iterdir() if (entry / "memory.current").exists()]
+        below = [entry for entry in group.iterdir() if is_there(entry / "memory.current")]
     except OSError:
         return
     yield from below
@@ -104,20 +105,18 @@ def sysctls(proc: Path) -> Sysctls:
 
 
 def _number(path: Path) -> int | None:
-    word = (text(path) or "").strip()
-    return int(word) if word.isdigit() else None
+    return number((text(path) or "").strip())
 
 
 def stalls(sources: Sources) -> StallFacts:
     """The pressure file of the scope that the memory figure has, and a trigger on it on trial."""
     root, proc = Path(sources.cgroup_path), Path(sources.proc_path)
     group = sources.memory.cgroup
-    places = pressure.pressure_files(proc, hierarchies.locate(root), group)
-    place = places.get("memory", proc / "pressure/memory")
+    place = _stall_file(proc, root, group)
     words = [word for word in boot_words(proc) if word.startswith("psi=")]
     return StallFacts(
         place=str(place),
-        exists=place.exists(),
+        exists=is_there(place),
         error=_reading_error(place),
         boot_word=words[-1] if words else None,
         private_memory=private_memory(proc),
@@ -126,9 +125,19 @@ def stalls(sources: Sources) -> StallFacts:
     )
 
 
+def _stall_file(proc: Path, root: Path, group: str | None) -> Path:
+    """The machine's, where it cannot be told which one counts."""
+    machine = proc / "pressure/memory"
+    try:
+        places = pressure.pressure_files(proc, hierarchies.locate(root), group)
+    except HostError:
+        return machine
+    return places.get("memory", machine)
+
+
 def _reading_error(place: Path) -> str | None:
     try:
-        place.read_text()
+        hierarchies.content(place)
     except OSError as error:
         return error.strerror
     return None
@@ -178,7 +187,7 @@ def container(folder: Path) -> str:
     if told is not None and told.strip():
         return told.strip()
     for mark, kind in MARKS:
-        if (folder / mark[1:]).exists():
+        if is_there(folder / mark[1:]):
             return kind
     words = (text(folder / "proc/1/environ") or "").split("\0")  # root's alone to read
     return next((word.partition("=")[2] for word in words if word.startswith("container=")), "")

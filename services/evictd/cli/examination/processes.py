@@ -9,9 +9,11 @@ from msgspec import Struct
 from evictd.cli.checkup.containers import Twin
 from evictd.cli.checkup.killers import JUDGES, Killer
 from evictd.cli.checkup.protection import Guarded
+from evictd.cli.examination.foreign_file import beginning
 from evictd.collector.sources import files
 from evictd.core.errors import HostError
-from evictd.runtimes.hierarchies import locate, text
+from evictd.runtimes.hierarchies import is_there, locate, text
+from evictd.shell.kernel_text import PROCESS_ID_MAX, lines, number
 
 ENGINES = frozenset({"dockerd", "containerd"})
 BROKERS = frozenset({"mosquitto"})
@@ -32,7 +34,6 @@ CONFIGURATIONS: dict[str, tuple[str, ...]] = {
 CONTAINER_ID = re.compile(r"[0-9a-f]{64}")
 NESTED = "a container"
 """What a process is in whose group does not name it: a container sees its own group as `/`."""
-CONFIGURATION_BYTES_MAX = 1 << 20
 FLAGS = ("--config", "-c")
 
 
@@ -78,12 +79,13 @@ def process(folder: Path) -> Process | None:
     """One by its folder in `/proc`; None where it is gone or not for us to see."""
     name = text(folder / "comm")
     command = text(folder / "cmdline")
-    if name is None or command is None:
+    pid = number(folder.name, PROCESS_ID_MAX)
+    if name is None or command is None or pid is None:
         return None
     group = CONTAINER_ID.search(text(folder / "cgroup") or "")
     variables = (entry.partition("=") for entry in (text(folder / "environ") or "").split("\0"))
     return Process(
-        pid=int(folder.name),
+        pid=pid,
         name=name.strip(),
         arguments=tuple(word for word in command.split("\0") if word),
         environment={key: value for key, _, value in variables if key.startswith("EVICTD_")},
@@ -93,8 +95,8 @@ def process(folder: Path) -> Process | None:
 
 def _is_nested(folder: Path) -> bool:
     """Whether it has a process id of its own below that of the machine. [proc(5), status: NSpid]"""
-    lines = (text(folder / "status") or "").splitlines()
-    numbers = next((line.split()[1:] for line in lines if line.startswith("NSpid:")), [])
+    status = lines(text(folder / "status") or "")
+    numbers = next((line.split()[1:] for line in status if line.startswith("NSpid:")), [])
     return len(numbers) > 1
 
 
@@ -115,9 +117,11 @@ def killers(every: Iterable[Process], folder: Path = Path("/")) -> tuple[Killer,
 
 def _configuration(name: str, process: Process, folder: Path) -> str:
     given = next(filter(None, (process.given(flag) for flag in FLAGS)), "")
-    patterns = (given.lstrip("/"),) if given else CONFIGURATIONS.get(name, ())
+    if given:
+        return beginning(folder / given.lstrip("/")) or ""
+    patterns = CONFIGURATIONS.get(name, ())
     places = (place for pattern in patterns for place in sorted(folder.glob(pattern)))
-    return "\n".join((text(place) or "")[:CONFIGURATION_BYTES_MAX] for place in places)
+    return "\n".join(beginning(place) or "" for place in places)
 
 
 def guarded(every: Iterable[Process], proc: Path, cgroup: Path) -> Iterator[Guarded]:
@@ -128,12 +132,12 @@ def guarded(every: Iterable[Process], proc: Path, cgroup: Path) -> Iterator[Guar
         place = proc / str(process.pid)
         status = _status(place)
         adjusted = (text(place / "oom_score_adj") or "").strip()
-        if not adjusted and not place.exists():  # it has ended meanwhile
+        if not adjusted and not is_there(place):  # it has ended meanwhile
             continue
         yield Guarded(
             part=part,
             pid=process.pid,
-            oom_score_adj=int(adjusted) if adjusted.removeprefix("-").isdecimal() else None,
+            oom_score_adj=_signed(adjusted),
             swapped_kib=status.get("VmSwap"),
             locked_kib=status.get("VmLck"),
             reserved_bytes=_reserved_bytes(place, cgroup),
@@ -149,20 +153,20 @@ def _part(process: Process) -> str | None:
 
 
 def _status(place: Path) -> dict[str, int]:
-    lines = (line.split() for line in (text(place / "status") or "").splitlines())
-    return {
-        words[0].rstrip(":"): int(words[1])
-        for words in lines
-        if len(words) > 1 and words[1].isdecimal()
-    }
+    rows = (line.split() for line in lines(text(place / "status") or ""))
+    told = {words[0].rstrip(":"): number(words[1]) for words in rows if len(words) > 1}
+    return {name: amount for name, amount in told.items() if amount is not None}
+
+
+def _signed(word: str) -> int | None:
+    amount = number(word.removeprefix("-"))
+    return -amount if amount is not None and word.startswith("-") else amount
 
 
 def _reserved_bytes(place: Path, cgroup: Path) -> int | None:
     """What its group keeps when others need memory; the v2 tree alone has that."""
     unified = locate(cgroup).unified
-    line = next(
-        (one for one in (text(place / "cgroup") or "").splitlines() if one.startswith("0::")), None
-    )
+    line = next((one for one in lines(text(place / "cgroup") or "") if one.startswith("0::")), None)
     if unified is None or line is None:
         return None
     group = unified / line.removeprefix("0::").lstrip("/")

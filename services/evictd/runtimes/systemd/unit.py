@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from evictd.core.errors import HostError
 from evictd.runtimes.hierarchies import bounded_bytes
-from evictd.shell.kernel_text import COUNTER_MAX, PROCESS_ID_MAX, lines, whole_number
+from evictd.shell.kernel_text import PROCESS_ID_MAX, lines, number
 
 SUFFIXES = (".service", ".scope", ".slice")
 """The kinds in which processes run; all others are plumbing."""
@@ -167,7 +166,7 @@ def _unit(fields: dict[str, str]) -> Unit:
         active_state=fields.get("ActiveState", ""),
         sub_state=fields.get("SubState", ""),
         invocation_id=fields.get("InvocationID", ""),
-        main_process_id=_number(fields.get("MainPID", ""), PROCESS_ID_MAX) or None,
+        main_process_id=number(fields.get("MainPID", ""), PROCESS_ID_MAX) or None,
         control_group=_path(fields.get("ControlGroup", "")),
         memory_min_bytes=_bytes(fields.get("MemoryMin", "")),
         memory_low_bytes=_bytes(fields.get("MemoryLow", "")),
@@ -194,16 +193,9 @@ def _path(text: str) -> str:
     return text if text.startswith("/") and "\0" not in text else ""
 
 
-def _number(text: str, most: int = COUNTER_MAX) -> int | None:
-    try:
-        return whole_number(text, "systemctl show", most)
-    except HostError:
-        return None
-
-
 def _bytes(text: str) -> int | None:
     """`infinity`, zero and the greatest number of 64 bits all mean none."""
-    amount = _number(text)
+    amount = number(text)
     return None if amount is None else bounded_bytes(amount)
 
 
