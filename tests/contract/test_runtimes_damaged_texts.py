@@ -1,6 +1,7 @@
 """Whatever the kernel's files and `systemctl` say, a runtime lists or tells why not, and its stops
 end with a value."""
 
+import asyncio
 import errno
 import os
 import signal
@@ -21,10 +22,12 @@ from evictd.runtimes.cgroup import CgroupRuntime, Places
 from evictd.runtimes.cgroup import group as groups
 from evictd.runtimes.cgroup.group import Group
 from evictd.runtimes.systemd import unit as units
+from evictd.runtimes.systemd.companion_memory import CompanionMemory
 from evictd.runtimes.systemd.ending import UnitEnding
 from evictd.runtimes.systemd.systemctl import Systemctl
 from evictd.runtimes.systemd.unit import Unit
 from evictd.runtimes.systemd.whole import Whole, wholes
+from evictd.shell.blocking import in_thread
 from evictd_schemas import PodReference
 from evictd_schemas.topics import segment_problem
 
@@ -252,3 +255,10 @@ async def test_a_unit_that_is_down_by_the_second_answer_has_a_stop_all_the_same(
 async def test_a_name_that_no_argument_can_be_is_an_error_of_the_machine() -> None:
     with pytest.raises(EvictdError, match="cannot be run"):
         await Systemctl("true").run("show", "--", "a\0b.service")
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"a":1}', "\0", '{"a":{"x":' + "[" * 100_000])
+def test_a_memory_that_is_damaged_remembers_nobody(tmp_path: Path, text: str) -> None:
+    (tmp_path / "memory").write_text(text)
+    memory = CompanionMemory(tmp_path / "memory", in_thread)
+    assert asyncio.run(memory.recalled()) == {}

@@ -57,7 +57,7 @@ class KeptFile:
         try:
             with self._path.open("rb") as file:
                 return understood(file.read(FILE_BYTES_MAX))
-        except (OSError, ValueError):  # msgspec's errors are such too
+        except (OSError, ValueError, RecursionError):  # msgspec's errors are such too
             return None
 
     def _write(self, content: Callable[[], bytes]) -> str:

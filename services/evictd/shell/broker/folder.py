@@ -16,10 +16,13 @@ from evictd.core.errors import HostError
 from evictd.shell import whole_file
 from evictd.shell.broker.access import USERS, WORKLOAD, Asking, access_list
 from evictd.shell.broker.logins import new_password, password_file
+from evictd.shell.kernel_text import COUNTER_MAX, PROCESS_ID_MAX
 
 USER = "mosquitto"
 """The account that the package makes; without it, or where it cannot reach the folder, the broker
 runs as we do."""
+RECORD_MAX = {"port": 65_535, "pid": PROCESS_ID_MAX}
+"""A greater number is none: somebody has written into our file."""
 CONFIGURATION = """\
 # Written by evictd at each start.
 listener {port} 127.0.0.1
@@ -88,7 +91,11 @@ class Folder:
     def record(self) -> dict[str, int]:
         """`port`, and `pid` and `started` of the last broker, as far as they are known."""
         found = _read(self._record)
-        return {name: value for name, value in found.items() if isinstance(value, int)}
+        return {
+            name: value
+            for name, value in found.items()
+            if type(value) is int and 0 < value <= RECORD_MAX.get(name, COUNTER_MAX)
+        }
 
     def keep_record(self, **values: int) -> None:
         """Replace the record."""
@@ -128,7 +135,7 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     except PermissionError as error:
         raise HostError(f"{path} cannot be read: {error.strerror}; try it with sudo") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise HostError(f"{path} cannot be read: {error}; delete it to begin anew") from error
     if not isinstance(found, dict):
         raise HostError(f"{path} is not what evictd wrote; delete it to begin anew")

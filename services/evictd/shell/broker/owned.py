@@ -30,6 +30,7 @@ from evictd.shell.ending import cancelled
 START_SECONDS = 10.0
 STOP_SECONDS = 5.0
 """SIGTERM saves the database; then SIGKILL."""
+TOO_LONG = b"(a line that is too long to be shown)"
 LINES_MAX = 20
 """Last lines of the broker's own log, for the error that tells why it did not start."""
 PROGRAM_FOLDERS = ("/usr/sbin", "/usr/local/sbin", "/sbin")
@@ -166,7 +167,7 @@ class OwnedBroker:
 
     async def _read(self, process: Process) -> None:
         assert process.stdout is not None  # noqa: S101 - it was asked for as a pipe
-        async for line in process.stdout:
+        while line := await _line(process.stdout):
             text = line.decode(errors="replace").rstrip()
             self._lines.append(text)
             log.warning("broker says", text=text)
@@ -213,6 +214,14 @@ def owned_address(state_folder: Path, user: str) -> Address:
     if password is None:
         raise InputError(f"the broker of {state_folder} has no login {user}")
     return Address(host="127.0.0.1", port=port, username=user, password=password)
+
+
+async def _line(output: asyncio.StreamReader) -> bytes:
+    """The next one, empty at the end. A client's name may make one too long to be kept."""
+    try:
+        return await output.readline()
+    except ValueError:
+        return TOO_LONG
 
 
 def _identity(account: struct_passwd | None) -> tuple[str, ...]:

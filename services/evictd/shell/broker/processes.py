@@ -5,20 +5,23 @@ import signal
 from pathlib import Path
 from threading import Event
 
+from evictd.shell.kernel_text import process_stat
+
 PAUSE_SECONDS = 0.02
 
 
 def start_time(pid: int) -> int | None:
     """Clock ticks after boot at which the process began; None when it is gone or dead.
 
-    [proc(5), stat, field 22]
+    Raises `HostError` for what makes no sense.
     """
+    place = Path(f"/proc/{pid}/stat")
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        text = place.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    state, *fields = text.rpartition(")")[2].split()
-    return None if state in "ZX" else int(fields[18])
+    found = process_stat(text, place)
+    return None if found.state in "ZX" else found.start_ticks
 
 
 def end(pid: int, started: int, seconds: float) -> None:
