@@ -133,6 +133,15 @@ def unreadable(write: Write) -> str:
     return "'seven' is not a number"
 
 
+def test_a_name_that_is_no_text_is_told_as_text(runtime: CgroupRuntime, tmp_path: Path) -> None:
+    """Whoever may make groups may call them by any bytes, and the sentence has to travel."""
+    inner = tmp_path / "cgroup/pods/web" / os.fsdecode(b"\xff")
+    inner.mkdir()
+    (inner / "cgroup.procs").write_text("seven\n")
+    (problem,) = listed(runtime).problems
+    assert problem.encode().decode().endswith("/pods/web/?/cgroup.procs: 'seven' is not a number")
+
+
 async def test_a_stop_of_what_cannot_be_read_fails_with_the_reason(
     runtime: CgroupRuntime, unreadable: str
 ) -> None:

@@ -20,6 +20,8 @@ ANSWER_SECONDS = 60.0
 """For one answer."""
 AGAIN_SECONDS = 10.0
 """Until it is asked again, where the answer has no `Retry-After` in seconds."""
+AGAIN_SECONDS_MIN = 0.5
+"""However little it wants: a server in trouble is not asked as fast as it can answer."""
 AGAIN_SECONDS_MAX = 300.0
 """However long it wants: a responder has to show that it gets on."""
 ANSWER_BYTES_MAX = 4_000
@@ -108,4 +110,5 @@ async def _text(answer: ClientResponse) -> str:
 
 def _wait_seconds(answer: ClientResponse) -> float:
     asked = answer.headers.get("Retry-After", "")
-    return min(float(asked), AGAIN_SECONDS_MAX) if asked.isdecimal() else AGAIN_SECONDS
+    wanted_seconds = float(asked) if asked.isdecimal() else AGAIN_SECONDS
+    return min(max(wanted_seconds, AGAIN_SECONDS_MIN), AGAIN_SECONDS_MAX)

@@ -34,6 +34,11 @@ def lines(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n")
 
 
+def shown(place: object) -> str:
+    """A path or a name for people, who may be far away: its bytes may be no text that travels."""
+    return str(place).encode(errors="replace").decode()
+
+
 def number(word: str, most: int = COUNTER_MAX) -> int | None:
     """A number that is not negative and not above `most`; None for every other text."""
     if not _is_number(word) or len(word) > DIGITS_MAX or int(word) > most:
@@ -45,9 +50,9 @@ def whole_number(word: str, place: object, most: int = COUNTER_MAX) -> int:
     """The same. Raises `HostError` naming the place for every other text."""
     found = number(word, most)
     if found is None:
-        shown = word[:SHOWN_CHARACTERS_MAX]
-        why = f"{shown} is too large a number" if _is_number(word) else f"{shown!r} is not a number"
-        raise HostError(f"{place}: {why}")
+        told = word[:SHOWN_CHARACTERS_MAX]
+        why = f"{told} is too large a number" if _is_number(word) else f"{told!r} is not a number"
+        raise HostError(f"{shown(place)}: {why}")
     return found
 
 
@@ -66,7 +71,7 @@ def process_stat(text: str, place: object) -> ProcessStat:
     """
     fields = text.rpartition(")")[2].split()
     if len(fields) < FIELDS:
-        raise HostError(f"{place}: it ends before the start time")
+        raise HostError(f"{shown(place)}: it ends before the start time")
     start_ticks = whole_number(fields[FIELDS - 1], f"{place}: start time")
     return ProcessStat(state=fields[0], start_ticks=start_ticks)
 

@@ -1,13 +1,15 @@
 """The webhook responder against a real server, a stage in memory, real time."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
+import pytest
 from aiohttp import web
 
-from evictd.responder import Responder
+from evictd.responder import Responder, webhook
 from evictd.responder.webhook import Webhook
 from evictd.testing import Stage, staged
 
@@ -137,3 +139,55 @@ async def test_a_cancellation_is_told_so_that_it_can_undo() -> None:
         await stage.withdraw("web")
         await stage.until(lambda: len(server.asked) == 2, 10)
         assert [asked["state"] for asked in server.asked] == ["Active", "Canceled"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "seconds"),
+    [
+        ("7", 7),
+        ("0", webhook.AGAIN_SECONDS_MIN),
+        ("9" * 5_000, webhook.AGAIN_SECONDS_MAX),
+        ("", webhook.AGAIN_SECONDS),
+        ("-1", webhook.AGAIN_SECONDS),
+        ("Mon, 30 Nov 2026 12:00:00 GMT", webhook.AGAIN_SECONDS),
+        ("\u00b2", webhook.AGAIN_SECONDS),
+    ],
+)
+def test_it_is_asked_again_neither_at_once_nor_never(asked: str, seconds: float) -> None:
+    answer: Any = web.Response(headers={"Retry-After": asked})
+    assert webhook._wait_seconds(answer) == seconds
+
+
+@asynccontextmanager
+async def saying(answer: bytes) -> AsyncIterator[str]:
+    """Whoever connects is told this and no more; gives the URL."""
+
+    async def tell(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
+
+    server = await asyncio.start_server(tell, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/drain"
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (b"", "failed: PeerError: "),
+        (b"\x00\xff no HTTP\r\n\r\n", "failed: PeerError: "),
+        (b"HTTP/1.1 99999 OK\r\n\r\n", "failed: PeerError: "),
+        (b"HTTP/1.1 600 OK\r\nContent-Length: 2\r\n\r\nhi", "failed: PeerError: "),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\nhi", "failed: PeerError: "),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000 + b"\r\n\r\n", "failed: PeerError: "),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n\xff\xfe", "\ufffd\ufffd"),
+        (b"HTTP/1.1 200 OK\r\nContent-Type: a; charset=b\r\n\r\nhi", "hi"),
+    ],
+)
+async def test_whatever_is_answered_the_turn_ends_with_a_sentence(
+    answer: bytes, message: str
+) -> None:
+    async with saying(answer) as url, staged(responder(url)) as stage:
+        await stage.evict("web")
+        assert (await ended(stage)).startswith(message)

@@ -7,7 +7,7 @@ from pathlib import Path
 from evictd.core.errors import HostError
 from evictd.core.observations import AMOUNT_MAX
 from evictd.runtimes.hierarchies import LIMIT_MAX, content
-from evictd.shell.kernel_text import COUNTER_MAX, lines, whole_number
+from evictd.shell.kernel_text import COUNTER_MAX, lines, shown, whole_number
 
 ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ESRCH, errno.ENODEV, errno.EOPNOTSUPP})
 """Not there, vanished while it was read, or not offered by this kernel."""
@@ -20,7 +20,7 @@ def text(path: Path) -> str | None:
     except OSError as error:
         if error.errno in ABSENT:
             return None
-        raise HostError(f"{path}: {error.strerror}") from error
+        raise HostError(f"{shown(path)}: {error.strerror}") from error
 
 
 def required(path: Path) -> str:
@@ -38,7 +38,7 @@ def is_folder(path: Path) -> bool:
     except OSError as error:
         if error.errno in ABSENT:
             return False
-        raise HostError(f"{path}: {error.strerror}") from error
+        raise HostError(f"{shown(path)}: {error.strerror}") from error
 
 
 def names(folder: Path) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ def names(folder: Path) -> tuple[str, ...]:
     except OSError as error:
         if error.errno in ABSENT:
             return ()
-        raise HostError(f"{folder}: {error.strerror}") from error
+        raise HostError(f"{shown(folder)}: {error.strerror}") from error
 
 
 def amount(path: Path) -> int | None:
