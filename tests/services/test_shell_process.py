@@ -176,6 +176,26 @@ def test_who_reads_the_alive_file_never_finds_half_of_it(tmp_path: Path) -> None
     assert [*tmp_path.iterdir()] == []
 
 
+async def test_a_place_that_takes_no_sign_of_life_ends_nothing_and_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full, which is what evictd is for; a file in its place stands for that."""
+    monkeypatch.setattr(vitals, "BEAT_SECONDS", 0.01)
+    place = tmp_path / "run"
+    signs = Vitals(place, {"evictor": Inbox[Any](SystemClock())}, SystemClock())
+    await asyncio.to_thread(place.touch)
+    assert await signs.beat() == ["evictor"]
+    assert signs.problem == "no sign of life can be written: File exists"
+    await asyncio.to_thread(place.unlink)
+    assert await signs.beat() == ["evictor"]
+    assert signs.problem == ""
+    assert await asyncio.to_thread((place / "evictor.alive").exists)
+    await asyncio.to_thread((place / "evictor.alive").unlink)
+    await asyncio.to_thread(place.rmdir)
+    await asyncio.to_thread(place.touch)
+    await asyncio.to_thread(signs.close)
+
+
 async def test_a_worker_that_stays_at_one_batch_is_not_alive(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -54,6 +54,8 @@ class Health:
             for role, journal in self.journals.items()
             if journal.behind_seconds > BEHIND_SECONDS
         ]
+        if self.vitals.problem:
+            found.append(self.vitals.problem)
         if self.link is not None and not self.link.connected.is_set():
             found.append("no connection to the broker")
         elif self.link is not None and self.link.stalled:

@@ -6,6 +6,7 @@
 import asyncio
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,10 @@ LAG_BEATS = 30
 
 
 class Vitals:
-    """Of the workers of this process; `folder` None writes no files."""
+    """Of the workers of this process; `folder` None writes no files.
+
+    A disk that takes no file is no reason to end: it may be what has to be relieved.
+    """
 
     def __init__(
         self, folder: Path | None, inboxes: Mapping[str, Inbox[Any]], clock: Clock
@@ -30,6 +34,8 @@ class Vitals:
         self._clock = clock
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="alive")
         self._lags = [0.0] * LAG_BEATS
+        self.problem = ""
+        """Why the last files were not written, in words that stay the same while it lasts."""
 
     @property
     def loop_lag_seconds(self) -> float:
@@ -53,7 +59,9 @@ class Vitals:
         self._lags = [*self._lags[1:], max(0.0, loop.time() - due_seconds)]
         alive = self.alive()
         if self._folder is not None:
-            await loop.run_in_executor(self._thread, self._write, self._folder, alive)
+            self.problem = await loop.run_in_executor(
+                self._thread, self._write, self._folder, alive
+            )
         return alive
 
     def close(self) -> None:
@@ -61,13 +69,20 @@ class Vitals:
         if self._folder is not None:
             for name in self._inboxes:
                 for kind in ("alive", "fresh"):
-                    (self._folder / f"{name}.{kind}").unlink(missing_ok=True)
+                    with suppress(OSError):  # who looks for it finds it old
+                        (self._folder / f"{name}.{kind}").unlink(missing_ok=True)
         self._thread.shutdown(wait=False)
 
-    def _write(self, folder: Path, alive: list[str]) -> None:
-        """Each file whole or as it was: somebody may read it at any moment."""
+    def _write(self, folder: Path, alive: list[str]) -> str:
+        """Each file whole or as it was: somebody may read it at any moment. Returns why not."""
         seconds = self._clock.now().boot_seconds
-        for name in alive:
-            fresh = folder / f"{name}.fresh"
-            fresh.write_text(f"{seconds:.3f}\n")
-            fresh.replace(folder / f"{name}.alive")
+        try:
+            # It may go when a person logs out.
+            folder.mkdir(mode=0o711, parents=True, exist_ok=True)
+            for name in alive:
+                fresh = folder / f"{name}.fresh"
+                fresh.write_text(f"{seconds:.3f}\n")
+                fresh.replace(folder / f"{name}.alive")
+        except OSError as error:
+            return f"no sign of life can be written: {error.strerror}"
+        return ""
