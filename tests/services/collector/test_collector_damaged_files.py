@@ -9,13 +9,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 from tests.damage import damages, ruins
 
-from evictd.collector.sources import filesystems, kills, memory, pids, pressure, workloads
+from evictd.collector.sources import (
+    filesystems,
+    kills,
+    memory,
+    pids,
+    pressure,
+    storage,
+    workloads,
+)
 from evictd.core.errors import HostError
 from evictd.core.observations import problems
 from evictd.runtimes import Whereabouts, Workload
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
     from tests.services.collector.conftest import Host, Stage
 
 NODE = "edge"
+TIME = datetime(2026, 11, 30, tzinfo=UTC)
 UID = "5f0c2f5e-7a57-4d8e-9a51-3d2c1b0a9f8e"
 MOUNTS = (
     "21 1 8:2 / / rw,relatime shared:1 - ext4 /dev/sda2 rw\n"
@@ -230,8 +240,38 @@ def _travels(found: Any) -> bool:
             fields = {"signals": {}, "pods": found}
         case _:
             return True
-    whole = Observation(node=NODE, time=datetime(2026, 11, 30, tzinfo=UTC), sequence=1, **fields)
+    whole = Observation(node=NODE, time=TIME, sequence=1, **fields)
     return problems(NODE, whole, None) == ()
+
+
+PLACES = ("", "a\0b", "/no/a\0b/file", "/" + "x" * 5_000, "/dev/\udcff", "/dev/null")
+"""What may stand where an engine or systemd tells where a workload is."""
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("field", ["memory_cgroup", "pids_cgroup", "unified_cgroup"])
+def test_a_group_that_cannot_be_has_no_figures(host: Host, field: str, place: str) -> None:
+    pod = Pod(namespace="shop", name="web", uid=UID, runtime="said")
+    workload = Workload(pod=pod, whereabouts=Whereabouts(**{field: place}))
+    (look,) = workloads.measure((workload,), host.proc)
+    assert look.pod.stats is None
+    assert msgspec.json.encode(look)
+
+
+@pytest.mark.parametrize("place", PLACES[1:])
+def test_a_layer_or_a_log_that_cannot_be_is_not_counted(place: str) -> None:
+    pod = Pod(namespace="shop", name="web", uid=UID, runtime="said")
+    for field in ("writable_layer", "log_file"):
+        workload = Workload(pod=pod, whereabouts=Whereabouts(**{field: place}))
+        counted = storage.measure(workload, TIME)
+        assert counted is not None
+        assert counted.layer is None
+
+
+@pytest.mark.parametrize("place", ["", ".", "/", "web-json.log"])
+def test_a_log_is_a_file_that_has_a_whole_name(place: str) -> None:
+    """Else everything that lies in some folder would be its."""
+    assert storage.log_files(Path(place), TIME) is None
 
 
 @pytest.fixture

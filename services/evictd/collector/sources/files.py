@@ -35,6 +35,8 @@ def is_folder(path: Path) -> bool:
     """Whether there is such a folder. Raises `HostError` when one may not look."""
     try:
         return stat.S_ISDIR(path.stat().st_mode)
+    except ValueError:  # somebody gave us a path that none can have
+        return False
     except OSError as error:
         if error.errno in ABSENT:
             return False

@@ -13,6 +13,7 @@ from msgspec import Struct, structs
 
 from evictd.core.wording import name_text
 from evictd.runtimes import Workload
+from evictd.runtimes.hierarchies import is_folder
 from evictd_schemas import ContainerStatistics, FileSystemStatistics, Pod, PodStatistics
 
 ENTRIES_MAX = 200_000
@@ -88,7 +89,7 @@ def with_storage(pod: Pod, storage: Mapping[str, Occupied]) -> Pod:
 
 def _occupied(workload: Workload, time: datetime) -> Occupied:
     where, problem, layer = workload.whereabouts, None, None
-    if where.writable_layer is not None and Path(where.writable_layer).is_dir():
+    if where.writable_layer is not None and is_folder(Path(where.writable_layer)):
         layer = tree(Path(where.writable_layer), time)
         if layer is None:
             name = name_text(workload.pod)
@@ -111,9 +112,11 @@ def _entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
 
 
 def _siblings(file: Path) -> list[Path]:
+    if not file.is_absolute() or not file.name:
+        return []
     try:
         return [path for path in file.parent.iterdir() if path.name.startswith(file.name)]
-    except OSError:
+    except (OSError, ValueError):  # ValueError: no folder can be called that
         return []
 
 

@@ -111,7 +111,7 @@ def process_count(whereabouts: Whereabouts, proc: Path) -> int | None:
 
 def process_ids(whereabouts: Whereabouts, proc: Path) -> list[int]:
     """The processes of the group and of all beneath it; else the main one and its children's."""
-    for folder in _folders(whereabouts):
+    for folder in filter(files.is_folder, _folders(whereabouts)):
         found = [
             process
             for place, _, _ in os.walk(folder)
