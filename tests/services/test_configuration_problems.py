@@ -44,6 +44,18 @@ ERRORS = {
         "f:3:36: nodes[0].evictionHard.memory.available: '0' can never be undercut; "
         "0% switches the signal off"
     ),
+    'stateFolder: "/a\\0b"': (
+        "f:1:14: holds a NUL character or half of a surrogate pair, which no path and no name can"
+    ),
+    'node: "\\uD800"': (
+        "f:1:7: holds a NUL character or half of a surrogate pair, which no path and no name can"
+    ),
+    f"broker: owned:{'9' * 20}": (
+        f"f:1:9: broker: '{'9' * 20}' is no port; did you mean owned:1883?"
+    ),
+    f"broker: owned:{'9' * 5_000}": (
+        f"f:1:9: broker: '{'9' * 5_000}' is no port; did you mean owned:1883?"
+    ),
     "- a": "f:1:1: a list where keys with values should be",
     "a: [": (
         "f:1:5: not YAML: while parsing a flow node, expected the node content, "

@@ -102,8 +102,12 @@ class Follower(Changes):
 
     def _hear(self, data: dict[str, Any]) -> None:
         if rejects(data, self._asked.topic):
-            problems = data.get("problems") or ()
-            sentences = [f"{item.get('field')}: {item.get('reason')}" for item in problems]
+            problems = data.get("problems")
+            sentences = [
+                f"{item.get('field')}: {item.get('reason')}"
+                for item in (problems if isinstance(problems, list) else ())
+                if isinstance(item, dict)  # events are written by whoever may write there
+            ]
             self._rejection = "rejected: " + ("; ".join(sentences) or str(data.get("message")))
 
 

@@ -27,8 +27,9 @@ from evictd.core.errors import HostError, InputError, PeerError
 from evictd.shell import logs
 from evictd.shell.blocking import in_thread
 from evictd.shell.broker.access import OPERATOR, USERS
-from evictd.shell.bus.address import Address
+from evictd.shell.bus.address import PORT_MAX, Address
 from evictd.shell.configuration import SYSTEM_STATE, is_owned
+from evictd.shell.kernel_text import number
 from evictd_schemas.configuration import Configuration
 from evictd_schemas.topics import segment_problem
 
@@ -154,11 +155,12 @@ def noted_address() -> Address | None:
     if not text.startswith(SIGNATURE):
         return None
     options = dict(line.partition(" ")[::2] for line in text.splitlines())
-    if "-h" not in options or not options.get("-p", "").isdigit():
+    port = number(options.get("-p", ""), PORT_MAX)
+    if "-h" not in options or not port:
         return None
     return Address(
         host=options["-h"],
-        port=int(options["-p"]),
+        port=port,
         username=options.get("-u"),
         password=options.get("-P"),
         tls="--tls-use-os-certs" in options,

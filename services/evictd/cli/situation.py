@@ -36,6 +36,7 @@ from evictd.core.signals.names import SIGNALS, resource_of
 from evictd.runtimes.settings import configured
 from evictd.runtimes.workloads import settings_of
 from evictd.shell import logs
+from evictd.shell.causes import UNREADABLE
 from evictd.shell.clock import SystemClock
 from evictd.shell.configuration import rules_of
 from evictd.shell.configuration.problems import meant
@@ -108,7 +109,7 @@ def read_observation(file: Path) -> Observation:
         found = msgspec.json.decode(file.read_bytes(), type=Observation)
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from error
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise InputError(f"{file}: is no observation: {error}") from error
     for problem in problems(found.node, found, None):
         raise InputError(f"{file}: {problem.field}: {problem.reason}")

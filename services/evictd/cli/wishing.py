@@ -134,7 +134,10 @@ def _said(change: Change, wished: Wished) -> Said | None:
         return Said(text=f"rejected: {data.get('message')}", over=True)
     if data.get("reason") != ANSWERED:
         return None
-    answer = msgspec.convert(data["wish"], WishAnswer)
+    try:
+        answer = msgspec.convert(data.get("wish"), WishAnswer)
+    except msgspec.ValidationError:  # events are written by whoever may write there
+        return None
     return _worded(answer) if _about(answer, wished) else None
 
 

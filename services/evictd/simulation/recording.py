@@ -156,6 +156,6 @@ def _numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
 def _decoded(text: bytes, kind: type[T], source: str, number: int) -> T:
     try:
         return msgspec.json.decode(text, type=kind)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         what = "recording" if kind is Head else "line of a recording"
         raise InputError(f"{source}:{number}: is no {what}: {error}") from error

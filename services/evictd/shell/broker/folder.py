@@ -16,12 +16,13 @@ from evictd.core.errors import HostError
 from evictd.shell import whole_file
 from evictd.shell.broker.access import USERS, WORKLOAD, Asking, access_list
 from evictd.shell.broker.logins import new_password, password_file
+from evictd.shell.bus.address import PORT_MAX
 from evictd.shell.kernel_text import COUNTER_MAX, PROCESS_ID_MAX
 
 USER = "mosquitto"
 """The account that the package makes; without it, or where it cannot reach the folder, the broker
 runs as we do."""
-RECORD_MAX = {"port": 65_535, "pid": PROCESS_ID_MAX}
+RECORD_MAX = {"port": PORT_MAX, "pid": PROCESS_ID_MAX}
 """A greater number is none: somebody has written into our file."""
 CONFIGURATION = """\
 # Written by evictd at each start.

@@ -7,6 +7,7 @@ from evictd.core.errors import InputError
 from evictd.core.wording import without_logins
 
 PORTS = {"mqtt": 1883, "mqtts": 8883}
+PORT_MAX = 65_535
 
 
 @dataclass(frozen=True, kw_only=True)

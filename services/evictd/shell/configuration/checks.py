@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from evictd.core.wording import without_logins
+from evictd.shell.bus.address import PORT_MAX
 from evictd.shell.configuration import budgets, cautions, reclaims, responders, units, workloads
 from evictd.shell.configuration.defaults import OWNED, over
 from evictd.shell.configuration.lines import (
@@ -17,6 +18,7 @@ from evictd.shell.configuration.lines import (
 )
 from evictd.shell.configuration.problems import KeyPath, Note, Place, Problem, meant, nearest
 from evictd.shell.configuration.profiles import profile_of
+from evictd.shell.kernel_text import number
 from evictd_schemas.configuration import Configuration, NodeSettings
 from evictd_schemas.sources import Sources
 from evictd_schemas.topics import segment_problem
@@ -198,4 +200,4 @@ def _address_problem(broker: str) -> str | None:
 
 
 def _is_port(text: str) -> bool:
-    return text.isascii() and text.isdigit() and 0 < int(text) < 65_536
+    return bool(number(text, PORT_MAX))

@@ -63,6 +63,11 @@ class Items:
 Node: TypeAlias = Scalar | Mapping | Items
 
 
+UNFIT = re.compile("[\0\ud800-\udfff]")
+"""What YAML can write as an escape, and no path, no name and no message can hold."""
+UNFIT_TEXT = "holds a NUL character or half of a surrogate pair, which no path and no name can"
+
+
 class PlainLoader(yaml.SafeLoader):
     """Composes nodes and resolves no scalar."""
 
@@ -145,6 +150,8 @@ class _Conversion:
             case yaml.SequenceNode():
                 items = tuple(self.node(item, depth + 1) for item in node.value)
                 return Items(place=place, items=items)
+            case yaml.ScalarNode() if UNFIT.search(node.value):
+                raise _refusal(self._source, node.start_mark, UNFIT_TEXT)
             case yaml.ScalarNode():
                 return Scalar(place=place, text=node.value, plain=node.style is None)
             case _:
