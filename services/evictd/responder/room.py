@@ -7,6 +7,7 @@ from functools import partial
 import anyio
 from msgspec import Struct
 
+from evictd.core.observations import AMOUNT_MAX
 from evictd.core.signals.disks import place_of
 from evictd.core.signals.names import Resource, resource_of
 from evictd.shell.blocking import RunBlocking, in_thread
@@ -59,10 +60,15 @@ class Disks:
 
 
 def measured(place: str) -> Room | None:
-    """Ask the file system under a folder; blocks for as long as it does not answer."""
+    """Ask the file system under a folder; blocks for as long as it does not answer.
+
+    None also for one that claims more than there can be: what it says of its room is not true.
+    """
     try:
         figures = os.statvfs(place)
     except OSError:
+        return None
+    if max(figures.f_blocks * figures.f_frsize, figures.f_files) > AMOUNT_MAX:
         return None
     return Room(
         bytes=min(figures.f_bavail, figures.f_blocks) * figures.f_frsize,

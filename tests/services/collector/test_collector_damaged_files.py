@@ -3,9 +3,11 @@ that says which file it is."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -242,6 +244,19 @@ def _travels(found: Any) -> bool:
             return True
     whole = Observation(node=NODE, time=TIME, sequence=1, **fields)
     return problems(NODE, whole, None) == ()
+
+
+def test_a_file_system_that_claims_more_than_there_can_be_is_named(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody would take an observation with its figures, and the others' would go with it."""
+    truly = os.statvfs(host.root)
+    claims = SimpleNamespace(f_blocks=2**63, f_frsize=4096, f_bavail=5, f_ffree=5, f_files=9)
+    monkeypatch.setattr(os, "statvfs", lambda _: claims)
+    with pytest.raises(HostError, match=f"^{host.root} is on a file system that claims "):
+        filesystems.read(str(host.root), host.proc)
+    claims.f_blocks, claims.f_frsize = truly.f_blocks, truly.f_frsize
+    assert filesystems.read(str(host.root), host.proc).inodes == 9
 
 
 PLACES = ("", "a\0b", "/no/a\0b/file", "/" + "x" * 5_000, "/dev/\udcff", "/dev/null")

@@ -1,12 +1,14 @@
 """What a real file system says that it has left."""
 
+import os
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from evictd.responder import room
-from evictd.responder.room import Disks, measured
+from evictd.responder.room import Disks, Room, measured
 
 
 async def test_the_file_system_of_the_signal_is_asked(tmp_path: Path) -> None:
@@ -45,3 +47,14 @@ def test_what_is_there_and_what_is_enough_are_in_the_unit_of_the_signal(tmp_path
     assert found.holds("nodefs.available", found.bytes)
     assert not found.holds("nodefs.available", found.bytes + 1)
     assert not found.holds("nodefs.available", None)
+
+
+def test_a_file_system_that_claims_more_than_there_can_be_tells_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody would take an answer with such figures."""
+    claims = SimpleNamespace(f_blocks=2**63, f_frsize=4096, f_bavail=5, f_ffree=5, f_files=9)
+    monkeypatch.setattr(os, "statvfs", lambda _: claims)
+    assert measured("/") is None
+    claims.f_blocks = 7
+    assert measured("/") == Room(bytes=5 * 4096, inodes=5)
