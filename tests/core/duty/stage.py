@@ -86,9 +86,12 @@ class Responder:
 
     def __call__(self, given: Given | Tick, after: float = 0.0) -> tuple[Effect, ...]:
         self.seconds += after
-        now = Now(boot_seconds=self.seconds, utc=START + timedelta(seconds=self.seconds))
-        self.duty, effects = respond(self.rules, self.duty, given, now)
+        self.duty, effects = respond(self.rules, self.duty, given, self.now)
         return effects
+
+    @property
+    def now(self) -> Now:
+        return Now(boot_seconds=self.seconds, utc=START + timedelta(seconds=self.seconds))
 
 
 def only(effects: tuple[Effect, ...], kind: type) -> list[object]:

@@ -72,7 +72,7 @@ def test_a_confirmed_end_is_reported_and_written_down() -> None:
             group="app",
         ),
     )
-    assert responder(StopEnded(uid=UID, outcome=GONE)) == ()
+    assert responder(StopEnded(uid=UID, outcome=GONE)) == effects[:-1]
 
 
 @pytest.mark.parametrize("mode", [Mode.OBSERVE, Mode.DRY_RUN])
@@ -300,6 +300,8 @@ def test_every_step_while_stopping_says_stop_so_that_any_last_step_resumes_after
     steps.append(responder(Assigned(eviction=eviction(grace=500))))
     steps.append(responder(Assigned(eviction=eviction(state="Canceled", grace=500))))
     steps.append(responder(Assigned(eviction=None)))
+    steps.append(responder(Listed(uid=UID, pod=POD)))
+    steps.append(responder(StopEnded(uid="another", outcome=GONE)))
     assert all(len(only(effects, Stop)) == 1 for effects in steps)
 
 

@@ -10,8 +10,7 @@ from typing import assert_never
 
 from msgspec import structs
 
-from evictd.core.duty import budgets, rejoining, telling, ways
-from evictd.core.duty.imperative import PAUSE_MAX_SECONDS
+from evictd.core.duty import budgets, pace, rejoining, telling, ways
 from evictd.core.duty.outcomes import StartOutcome, StopOutcome, StopResult
 from evictd.core.duty.state import (
     Assigned,
@@ -26,18 +25,14 @@ from evictd.core.duty.state import (
     StartEnded,
     StopEnded,
 )
+from evictd.core.duty.succession import succeeded
 from evictd.core.effects import Publish, Stop, Tick, WakeAt
-from evictd.core.moments import Now, whole_second
+from evictd.core.moments import Now
 from evictd.core.pods import critical
-from evictd.core.protocol.patience import HEARTBEAT_SECONDS
 from evictd.core.protocol.vocabulary import SetbackCause
 from evictd.core.rules import Mode, Rules
 from evictd.core.wording import name_text
 from evictd_schemas import Eviction, Pod
-
-OVERDUE_SECONDS = 120.0
-"""A stop that is this long past its grace gets no more heartbeats: the controller's deadline ends
-it. [eviction-request-api 8: no heartbeat without progress]"""
 
 Step = tuple[Duty, tuple[Effect, ...]]
 
@@ -48,7 +43,9 @@ def respond(rules: Rules, duty: Duty, given: Given | Tick, now: Now) -> Step:
         return rejoining.rejoined(duty, given, now)
     match given:
         case Rejoin(pod=pod):
-            return rejoining.begun(pod, now) if duty.eviction is None else (duty, ())
+            if duty.eviction is not None:
+                return _standing(rules, duty, now)
+            return rejoining.begun(pod, now)
         case Assigned(eviction=eviction):
             if eviction is None:
                 return _dismissed(rules, duty, now)
@@ -60,7 +57,7 @@ def respond(rules: Rules, duty: Duty, given: Given | Tick, now: Now) -> Step:
         case StartEnded(uid=uid, outcome=outcome):
             return _started(rules, duty, uid, outcome, now)
         case Tick():
-            return _ticked(rules, duty, now)
+            return _standing(rules, duty, now)
         case _:
             assert_never(given)
 
@@ -75,9 +72,9 @@ def forbidden(rules: Rules) -> str | None:
 
 
 def _assigned(rules: Rules, duty: Duty, eviction: Eviction, now: Now) -> Step:
-    """A new life of the Eviction begins a new duty; a stop for the old one tells its uid."""
+    """The newest state of the Eviction, or another one under its name."""
     if duty.eviction is None or duty.eviction.metadata.uid != eviction.metadata.uid:
-        duty = Duty()
+        duty = succeeded(duty, eviction, now)
     duty = structs.replace(duty, eviction=eviction, dismissed=False)
     foreign = eviction.status.node not in ("", rules.node)
     if foreign or duty.target is None:
@@ -106,7 +103,7 @@ def _listed(rules: Rules, duty: Duty, listed: Listed, now: Now) -> Step:
     """Only a uid that a runtime of this machine has listed is ours; of others nothing is said."""
     uid, target = listed.uid, duty.target
     if duty.phase is not Phase.LOOKING or not duty.active or target is None or target.uid != uid:
-        return duty, ()
+        return _standing(rules, duty, now)
     # A life that was listed before and is not now: the runtime itself tells that it has gone.
     pod = duty.pod if listed.pod is None else listed.pod
     if pod is None or pod.uid != uid:
@@ -160,17 +157,15 @@ def _begun(rules: Rules, duty: Duty, pod: Pod, listed: Listed, now: Now) -> Step
 def _ended(rules: Rules, duty: Duty, uid: str, outcome: StopOutcome, now: Now) -> Step:
     """What is down because of us is written down; what is not is tried again.
 
-    An end counts also in the pause after a failure: of two stops one may fail while the other still
-    runs.
+    An end counts also after a failure, and when the turn is over by then: of two stops one may fail
+    while the other still runs.
     """
     target = duty.target
-    over = (Phase.IDLE, Phase.STARTING, Phase.DONE)
-    begun = duty.phase not in over and duty.pod is not None
-    if not begun or target is None or target.uid != uid:
-        return duty, ()
+    if duty.ended or duty.pod is None or target is None or target.uid != uid:
+        return _standing(rules, duty, now)
     if not outcome.ended:
         if duty.phase is not Phase.STOPPING:
-            return duty, ()
+            return _standing(rules, duty, now)
         was_tried = outcome.result is StopResult.FAILED
         cause = SetbackCause.FAILED if was_tried else SetbackCause.REFUSED
         why = f"{name_text(target)}: {outcome.why}"
@@ -197,7 +192,7 @@ def _started(rules: Rules, duty: Duty, uid: str, outcome: StartOutcome, now: Now
     """It lives again, or it is down because of us like any other."""
     target = duty.target
     if duty.phase is not Phase.STARTING or target is None or target.uid != uid:
-        return duty, ()
+        return _standing(rules, duty, now)
     record = () if outcome.runs else telling.record(rules, duty, now, attempts=1)
     if duty.dismissed:
         return Duty(), (*telling.retracted(rules, duty), *record)
@@ -205,15 +200,11 @@ def _started(rules: Rules, duty: Duty, uid: str, outcome: StartOutcome, now: Now
     return duty, (*effects, *record)
 
 
-def _ticked(rules: Rules, duty: Duty, now: Now) -> Step:
-    if duty.phase is Phase.PAUSING and duty.active and _due(duty.next_boot_seconds, now):
-        duty = structs.replace(duty, phase=Phase.LOOKING)
-    return _standing(rules, duty, now)
-
-
 def _standing(rules: Rules, duty: Duty, now: Now) -> Step:
     """Everything that the phase asks for; nothing is reported when it is not our turn."""
-    duty = _beaten(duty, now)
+    if duty.phase is Phase.PAUSING and duty.active and pace.rested(duty, now):
+        duty = structs.replace(duty, phase=Phase.LOOKING)
+    duty = pace.beaten(pace.resumed(duty, now), now)
     effects: list[Effect] = []
     target = duty.target
     if duty.active and duty.report is not None:
@@ -225,34 +216,9 @@ def _standing(rules: Rules, duty: Duty, now: Now) -> Step:
         effects.append(Stop(pod=target, grace_seconds=rest, signal=telling.signal_of(duty)))
     if duty.phase is Phase.STARTING and target is not None and duty.pod is not None:
         effects.append(Start(pod=target, runtime_id=duty.pod.runtime_id))
-    if (wake := _next_boot_seconds(duty)) is not None:
+    if (wake := pace.wake_boot_seconds(duty, now)) is not None:
         effects.append(WakeAt(boot_seconds=wake))
     return duty, tuple(effects)
-
-
-def _next_boot_seconds(duty: Duty) -> float | None:
-    beat = duty.heartbeat_boot_seconds + HEARTBEAT_SECONDS
-    if duty.phase is Phase.STOPPING and duty.active:
-        return beat
-    if duty.phase is Phase.PAUSING and duty.active:
-        return duty.next_boot_seconds if duty.report is None else min(duty.next_boot_seconds, beat)
-    return None
-
-
-def _beaten(duty: Duty, now: Now) -> Duty:
-    """A sign of life about every three minutes while something still happens."""
-    if duty.phase not in (Phase.STOPPING, Phase.PAUSING, Phase.LOOKING) or duty.report is None:
-        return duty
-    if not _due(duty.heartbeat_boot_seconds + HEARTBEAT_SECONDS, now) or _overdue(duty, now):
-        return duty
-    report = structs.replace(duty.report, heartbeat_time=whole_second(now.utc))
-    return structs.replace(duty, report=report, heartbeat_boot_seconds=now.boot_seconds)
-
-
-def _overdue(duty: Duty, now: Now) -> bool:
-    if duty.phase is not Phase.STOPPING or duty.grace_seconds is None:
-        return False
-    return _due(duty.began_boot_seconds + duty.grace_seconds + OVERDUE_SECONDS, now)
 
 
 def _shortened(duty: Duty, now: Now) -> Duty:
@@ -306,9 +272,3 @@ def _refusal(pod: Pod) -> str | None:
             f", managed by {pod.managed_by}" if pod.managed_by else ""
         )
     return None
-
-
-def _due(boot_seconds: float, now: Now) -> bool:
-    """Boot time that lies more than any pause ahead is of another boot: due at once."""
-    rest_seconds = boot_seconds - now.boot_seconds
-    return rest_seconds <= 0 or rest_seconds > PAUSE_MAX_SECONDS + OVERDUE_SECONDS + 86_400

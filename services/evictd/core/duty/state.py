@@ -100,9 +100,14 @@ class Duty(Struct, frozen=True, kw_only=True):
     @property
     def going(self) -> bool:
         """Whether its workload is being stopped, or was: it is nobody's healthy neighbour."""
+        begun = self.signalled or self.phase is Phase.STOPPING
+        return self.ended or begun or self.is_rejoining
+
+    @property
+    def ended(self) -> bool:
+        """Whether this life of its workload is known to be over."""
         over = self.phase in (Phase.DONE, Phase.STARTING)
-        ended = over and self.report is not None and self.report.target_gone
-        return ended or self.signalled or self.phase is Phase.STOPPING or self.is_rejoining
+        return over and self.report is not None and self.report.target_gone
 
 
 class Assigned(Struct, frozen=True, kw_only=True, tag=True):
