@@ -5,6 +5,7 @@ It decides nothing about pressure. When to look next is in `rhythm`, what a look
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -260,12 +261,10 @@ class Collector:
     async def _arm(self, now_seconds: float) -> None:
         if not self._stalls.armed and now_seconds >= self._arm_seconds:
             self._arm_seconds = now_seconds + ARM_SECONDS
-            try:
+            with suppress(HostError):  # the source of the stalls cannot look either, and tells why
                 place = await self._outside.run_blocking(self.sight.stall_file)
-            except HostError:  # the source of the stalls cannot look either, and tells why
-                return
-            if place is not None:
-                await self._stalls.arm(place, lambda: self._look_again("memory stalls"))
+                if place is not None:
+                    await self._stalls.arm(place, lambda: self._look_again("memory stalls"))
 
     def _read_boot_id(self) -> str | None:
         """None where it cannot be told: then times of the wall clock are all that is compared."""

@@ -39,20 +39,20 @@ class Disks:
         self._places = dict(places)
         self._run_blocking = run_blocking
         self._asked: set[str] = set()
-        """Places of which an answer is awaited, by whoever asked first."""
+        """Places of which a thread awaits an answer, for whoever asked first."""
 
     async def room(self, signal: str | None) -> Room | None:
         """On the file system that the signal is about; None where that cannot be told."""
         place = place_of(self._places, signal or "")
         if place is None or place in self._asked:
             return None
-        self._asked.add(place)
         with anyio.move_on_after(MEASURE_SECONDS):
             return await self._run_blocking(partial(self._measured, place))
         return None
 
     def _measured(self, place: str) -> Room | None:
         """In a thread that is left behind where the file system hangs, and then is the only one."""
+        self._asked.add(place)
         try:
             return measured(place)
         finally:

@@ -84,6 +84,8 @@ class SqliteJournal(Generic[S, E]):
         await self._in_thread(self._store.open)
         self.former_epoch = await self._in_thread(self._store.epoch)
         self.known = await self._in_thread(self._store.marks)
+        # Its thread is there from now on: later a machine may have no process id for it.
+        await self._in_thread(lambda: None, self._keeper)
         self._keeping = asyncio.create_task(self._keep())
         return self
 

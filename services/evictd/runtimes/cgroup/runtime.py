@@ -113,7 +113,10 @@ class CgroupRuntime:
         del runtime_id
         if namespace != self.namespace or segment_problem(name) is not None:
             return StartOutcome(result=StartResult.NOT_FOUND, why="it is no group of this parent")
-        listing = await self.list()
+        try:
+            listing = await self.list()
+        except HostError as error:
+            return StartOutcome(result=StartResult.FAILED, why=str(error))
         if any(found.pod.name == name for found in listing.workloads):
             return StartOutcome(result=StartResult.RUNNING)
         why = "a control group cannot be started; whoever started it has to"

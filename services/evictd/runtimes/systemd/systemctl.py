@@ -90,7 +90,7 @@ async def _opened(command: tuple[str, ...]) -> Process:
         )
     except OSError as error:
         raise HostError(f"{command[0]}: cannot be run: {error.strerror}") from error
-    except ValueError as error:  # an argument that none can be
+    except (ValueError, RuntimeError) as error:  # an argument that none can be; no thread to wait
         raise HostError(f"{command[0]}: cannot be run: {error}") from error
 
 
