@@ -217,11 +217,16 @@ class Play(RuleBasedStateMachine):
 
     @rule()
     def the_process_starts_again(self) -> None:
-        """The work of the old one ends with it; a report that was kept comes with the list."""
+        """The work of the old one ends with it; a report that was kept comes with the list.
+
+        It says that something is owed, also where that was done out of contact and nobody heard.
+        """
         self.running.clear()
         self.confirmed.clear()
         self.undoing = False
         said = self.kept.eviction_uid if self.kept and self.kept.completion_time else None
+        if self.kept is not None and said is None:
+            self.owed.add(self.kept.eviction_uid)
         self.returned &= {said}
         self.turn, self.contact = Turn(), False
         self.seen = self.truth
@@ -267,6 +272,25 @@ class Play(RuleBasedStateMachine):
         for uid in self.returned:
             if self.active_as_seen(uid) and self.seen is not None:
                 assert uid in self.completions
+
+
+def test_what_was_undone_out_of_contact_is_undone_again_by_the_next_life() -> None:
+    """Its report is all that tells, and nobody could hear that it had gone."""
+    play = Play()
+    play.an_eviction_is_made()
+    play.our_entry_becomes_active()
+    play.the_newest_is_delivered()
+    play.our_turn_is_ended("Canceled")
+    play.the_newest_is_delivered()
+    play.contact_is_lost_or_found()
+    play.the_work_is_over()
+    assert play.kept is not None
+    play.the_process_starts_again()
+    assert play.undoing
+    play.the_work_is_over()
+    assert play.kept is None
+    play.the_process_starts_again()
+    assert not play.running
 
 
 def made(uid: str, rev: int, state: str, **entry: Any) -> Eviction:
