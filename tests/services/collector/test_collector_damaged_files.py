@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ from evictd.runtimes.hierarchies import locate
 from evictd_schemas import Observation, Pod, SignalReading
 
 if TYPE_CHECKING:
-    from tests.services.collector.conftest import Host, Stage
+    from tests.services.collector.conftest import Host, SaidRuntime, Stage
 
 NODE = "edge"
 TIME = datetime(2026, 11, 30, tzinfo=UTC)
@@ -331,3 +332,47 @@ async def test_a_boot_id_that_is_none_is_left_out(host: Host, stage: Stage, text
     async with stage.running() as watcher:
         await anyio.sleep(15)
     assert watcher.last.boot_id is None
+
+
+@pytest.fixture
+def texts(machine: Host) -> dict[str, str]:
+    """Every file of the machine."""
+    names = {name for reader in READERS for name in reader.files}
+    return {name: (machine.root / name).read_text() for name in sorted(names)}
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("seed", range(6))
+async def test_a_collector_looks_on_while_the_machine_s_files_are_damaged_again_and_again(
+    machine: Host, stage: Stage, runtime: SaidRuntime, texts: dict[str, str], seed: int
+) -> None:
+    """What it publishes meanwhile whoever watches it would take; and then all is well again."""
+    chance = Random(seed)  # noqa: S311 - examples, not secrets
+    group = str(machine.root / "cgroup/pods")
+    places = (
+        Whereabouts(memory_cgroup=group, pids_cgroup=group, unified_cgroup=group),
+        Whereabouts(memory_cgroup=str(machine.root / "bare"), main_process_id=7),
+        Whereabouts(main_process_id=7),
+    )
+    runtime.workloads = tuple(
+        Workload(
+            pod=Pod(namespace="shop", name=f"w{index}", uid=f"{index}{UID[1:]}", runtime="said"),
+            whereabouts=where,
+        )
+        for index, where in enumerate(places)
+    )
+    ruined = {name: damages(text) for name, text in texts.items()}
+    async with stage.running() as watcher:
+        for _ in range(40):
+            for name in chance.sample(sorted(texts), 3):
+                machine.write(name, chance.choice((texts[name], *chance.sample(ruined[name], 3))))
+            await anyio.sleep(10)
+        before = len(watcher.observations)
+        for name, text in texts.items():
+            machine.write(name, text)
+        await anyio.sleep(30)
+    assert before >= 40
+    assert stage.collector.sight.troubles() == []
+    assert watcher.last.pods_complete
+    assert {pod.name for pod in watcher.last.pods or ()} == {"w0", "w1", "w2"}
+    assert all(pod.stats is not None for pod in watcher.last.pods or ())
