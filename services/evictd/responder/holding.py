@@ -4,12 +4,14 @@ It only reads; what the file means is a rule of the core. [contract 3, Wish]
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
 import structlog
 
+from evictd.core.errors import HostError
 from evictd.core.holds import hold_on, until_text, written
 from evictd.core.moments import after
 from evictd.shell.blocking import RunBlocking
@@ -55,7 +57,7 @@ class HoldFile:
     async def _wishes(self) -> Sequence[Wish]:
         if self._path is None:
             return ()
-        with anyio.move_on_after(READ_SECONDS):
+        with anyio.move_on_after(READ_SECONDS), suppress(HostError):
             return await self._run_blocking(self._read)
         log.warning("the hold file was not read in time", path=str(self._path))
         return ()

@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 
 import anyio
 from msgspec import Struct
 
+from evictd.core.errors import HostError
 from evictd.core.observations import AMOUNT_MAX
 from evictd.core.signals.disks import place_of
 from evictd.core.signals.names import Resource, resource_of
@@ -46,7 +48,7 @@ class Disks:
         place = place_of(self._places, signal or "")
         if place is None or place in self._asked:
             return None
-        with anyio.move_on_after(MEASURE_SECONDS):
+        with anyio.move_on_after(MEASURE_SECONDS), suppress(HostError):
             return await self._run_blocking(partial(self._measured, place))
         return None
 

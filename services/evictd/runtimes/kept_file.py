@@ -4,12 +4,14 @@ It does not know what is in it. A file that is damaged or too long is as good as
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 import anyio
 import structlog
 
+from evictd.core.errors import HostError
 from evictd.shell import whole_file
 from evictd.shell.blocking import RunBlocking
 
@@ -35,7 +37,7 @@ class KeptFile:
 
         `understood` runs beside the loop and may raise `ValueError`.
         """
-        with anyio.move_on_after(seconds):
+        with anyio.move_on_after(seconds), suppress(HostError):
             async with self._turn:
                 return await self._run_blocking(lambda: self._read(understood))
         return None
@@ -45,10 +47,16 @@ class KeptFile:
         problem = "it was not written in time"
         with anyio.move_on_after(seconds):
             async with self._turn:
-                problem = await self._run_blocking(lambda: self._write(content))
+                problem = await self._written(content)
         if problem and problem != self._problem:
             log.warning(self._complaint, path=str(self._path), problem=problem)
         self._problem = problem
+
+    async def _written(self, content: Callable[[], bytes]) -> str:
+        try:
+            return await self._run_blocking(lambda: self._write(content))
+        except HostError as error:
+            return str(error)
 
     def _read(self, understood: Callable[[bytes], T | None]) -> T | None:
         """Blocks."""

@@ -12,6 +12,7 @@ from evictd.runtimes.docker.inspection import Inspected
 from evictd.runtimes.docker.layers import writable_layer
 from evictd.runtimes.hierarchies import Hierarchies, text
 from evictd.runtimes.interface import Whereabouts
+from evictd.shell.kernel_text import lines
 
 
 def whereabouts(
@@ -45,9 +46,9 @@ def _told_by_kernel(container: Inspected, proc: Path) -> dict[str, str]:
     What runs inside may have moved itself further down, and another name space shows paths that are
     not ours.
     """
-    lines = (text(proc / str(container.state.pid) / "cgroup") or "").splitlines()
+    memberships = text(proc / str(container.state.pid) / "cgroup") or ""
     found: dict[str, str] = {}
-    for line in lines:
+    for line in lines(memberships):
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         cut = _up_to_container(path, container.id)

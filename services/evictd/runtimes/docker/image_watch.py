@@ -13,7 +13,7 @@ import anyio
 from anyio.abc import TaskGroup
 from msgspec import Struct
 
-from evictd.core.errors import PeerError
+from evictd.core.errors import EvictdError, PeerError
 from evictd.runtimes.docker import container_folder
 from evictd.runtimes.docker.container_folder import FolderMark
 from evictd.runtimes.docker.engine import Engine
@@ -116,7 +116,7 @@ class ImageWatch:
         """Write down what is known, unless that is doubtful: then the earlier words are better."""
         if self.is_doubtful:
             return
-        with suppress(PeerError), anyio.move_on_after(END_SECONDS):
+        with suppress(EvictdError), anyio.move_on_after(END_SECONDS):
             self._mark = await self._folder_mark(await self.survey())
         if not self.is_doubtful:
             await self._memory.keep(
@@ -148,7 +148,7 @@ class ImageWatch:
     async def _listen_on(self, tasks: TaskGroup) -> None:
         while True:
             began_seconds = anyio.current_time()
-            with suppress(PeerError):
+            with suppress(EvictdError):
                 await self._listen(tasks)
             self._connections += 1  # what is still to be said of that one comes too late
             self.is_doubtful = True

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from evictd.runtimes.docker.inspection import Inspected
 from evictd.runtimes.hierarchies import text
+from evictd.shell.kernel_text import lines
 
 ESCAPED = re.compile(r"\\([0-7]{3})")
 """How the kernel writes blanks and other odd characters of a path. [proc_pid_mountinfo(5)]"""
@@ -27,7 +28,7 @@ def _mounted(process_id: int, proc: Path) -> str | None:
     """The upper folder of the overlay that is the root of a process."""
     if not process_id:
         return None
-    for line in (text(proc / str(process_id) / "mountinfo") or "").splitlines():
+    for line in lines(text(proc / str(process_id) / "mountinfo") or ""):
         place, _, system = line.partition(" - ")
         fields, words = place.split(), system.split()
         if len(fields) > 4 and fields[4] == "/" and len(words) > 2 and words[0] == "overlay":

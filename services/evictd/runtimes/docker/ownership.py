@@ -12,6 +12,7 @@ from evictd.runtimes.docker import reaching
 from evictd.runtimes.docker.inspection import Inspected
 from evictd.runtimes.docker.naming import SERVICE, Name
 from evictd.runtimes.docker.reaching import Address
+from evictd.shell.kernel_text import lines
 
 MANAGERS: tuple[tuple[str, str], ...] = (
     ("com.docker.swarm.service.id", "Swarm"),
@@ -90,11 +91,11 @@ def own_container_id(files: Mapping[str, str]) -> str | None:
     the files that an engine mounts into every container count: the machine itself sees folders of
     all containers among its mounts.
     """
-    for line in files.get("mountinfo", "").splitlines():
+    for line in lines(files.get("mountinfo", "")):
         fields = line.split()
         if len(fields) > 4 and fields[4] in OWN_MOUNTS and (found := FULL_ID.search(fields[3])):
             return found.group()
-    for line in files.get("cgroup", "").splitlines():
+    for line in lines(files.get("cgroup", "")):
         if found := FULL_ID.search(line.rpartition("/")[2]):
             return found.group()
     return None

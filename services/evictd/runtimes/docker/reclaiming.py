@@ -7,7 +7,7 @@ go on.
 
 from collections.abc import Collection, Mapping, Sequence
 
-from evictd.core.errors import PeerError
+from evictd.core.errors import EvictdError
 from evictd.core.orders import (
     BUILD_CACHE,
     DANGLING_IMAGES,
@@ -76,7 +76,7 @@ class Reclaiming:
             return _unknown(step)
         try:
             return _outcome(step, await sweep.offered(stopped))
-        except PeerError as error:
+        except EvictdError as error:
             return StepOutcome(step=step, error=str(error))
 
     async def take(self, step: str, stopped: Collection[str] | None, go_on: GoOn) -> StepOutcome:
@@ -87,7 +87,7 @@ class Reclaiming:
                 if not await go_on():
                     break
                 taken += await sweep.take(piece)
-        except PeerError as error:
+        except EvictdError as error:
             return _outcome(step, taken, error=str(error))
         return _outcome(step, taken) if step in self.steps else _unknown(step)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 
 from evictd.core.duty.outcomes import StartOutcome, StopOutcome, StopResult
-from evictd.core.errors import PeerError
+from evictd.core.errors import EvictdError, PeerError
 from evictd.runtimes.docker import pods
 from evictd.runtimes.docker.engine import Engine
 from evictd.runtimes.docker.image_memory import ImageMemory
@@ -147,7 +147,7 @@ class DockerRuntime:
             seconds = own_seconds if grace_seconds is None else grace_seconds
             await self._engine.stop(container.id, seconds, own_seconds)
             return await self._confirmed(pod, container.id)
-        except PeerError as error:
+        except EvictdError as error:
             return StopOutcome(result=StopResult.FAILED, why=str(error))
 
     async def start(self, namespace: str, name: str, runtime_id: str) -> StartOutcome:

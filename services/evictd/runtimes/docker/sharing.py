@@ -5,7 +5,7 @@ It stops and starts nobody.
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from evictd.core.errors import PeerError
+from evictd.core.errors import EvictdError, PeerError
 from evictd.runtimes.docker import naming, pods
 from evictd.runtimes.docker.engine import Engine
 from evictd.runtimes.docker.inspection import Inspected, Summary, time_of
@@ -40,7 +40,7 @@ class Sharing:
             everyone = await self._engine.containers()
             names = naming.names(everyone)
             return await self._sorted(lender, await self._sharers(lender, everyone, names))
-        except PeerError as error:
+        except EvictdError as error:
             return Bereft(problems=(f"who shares its network is not known: {error}",))
 
     async def _sharers(

@@ -21,6 +21,7 @@ from evictd.runtimes.docker.inspection import Inspected
 from evictd.runtimes.systemd import Manager, never
 from evictd.runtimes.systemd.ending import heard
 from evictd.runtimes.systemd.whole import Whole
+from evictd.shell import kernel_text
 from evictd.shell.blocking import RunBlocking
 
 LABEL = "PODMAN_SYSTEMD_UNIT"
@@ -63,7 +64,7 @@ class Units:
         self._manager = manager
         self._proc = proc
         self._run_blocking = run_blocking
-        self._available: bool | None = None
+        self._available = False
 
     async def of(self, containers: Iterable[Inspected]) -> Mapping[str, Unit]:
         """Container id to its unit, for those that have one; all that run are handed in."""
@@ -108,9 +109,11 @@ class Units:
     async def _known(self, names: Iterable[str]) -> Mapping[str, Unit]:
         """Those that systemd has a file of, with what would stop with them."""
         wanted = {name for name in names if never.reason((name,)) is None}
-        if not wanted or self._manager is None or not await self._is_available():
+        if not wanted or self._manager is None:
             return {}
         try:
+            if not await self._is_available(self._manager):
+                return {}
             shown = await self._manager.wholes(sorted(wanted))
         except EvictdError:
             return {}  # nothing is known of them, and so nothing is stopped through them
@@ -134,10 +137,10 @@ class Units:
             name for unit in units if unit.load_state == "loaded" for name in unit.names
         }
 
-    async def _is_available(self) -> bool:
-        """Asked once: a machine does not change its first process."""
-        if self._available is None:
-            self._available = self._manager is not None and await self._manager.available()
+    async def _is_available(self, manager: Manager) -> bool:
+        """Asked until it is: a machine does not change its first process, and may be short of what
+        it takes to ask."""
+        self._available = self._available or await manager.available()
         return self._available
 
     def _names(self, containers: Iterable[Inspected]) -> dict[str, str]:
@@ -149,7 +152,7 @@ class Units:
         if (said := container.labels.get(LABEL)) is not None:
             return said
         text = hierarchies.text(self._proc / str(container.state.pid) / "cgroup") or ""
-        paths = (line.split(":", 2)[-1] for line in text.splitlines())
+        paths = (line.split(":", 2)[-1] for line in kernel_text.lines(text))
         levels = next((path.split("/") for path in paths if container.id in path), [])
         above = next((before for before, at in pairwise(levels) if container.id in at), "")
         is_unit = above.endswith(SUFFIX) and never.reason((above,)) is None
