@@ -21,14 +21,14 @@ def alive(folder: Path, worker: str, seconds_ago: float) -> None:
 def test_a_loop_that_came_round_lately_is_alive(
     evictd_process: Process, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
-    alive(tmp_path, "collector", 2)
+    alive(tmp_path, "collector", 0)
     result = evictd_process("health", *arguments, RUNTIME_DIRECTORY=str(tmp_path))
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.startswith("collector: alive ")
 
 
 def test_a_silent_loop_is_not(evictd_process: Process, tmp_path: Path) -> None:
-    alive(tmp_path, "collector", 2)
+    alive(tmp_path, "collector", 0)
     alive(tmp_path, "evictor", 100)
     result = evictd_process("health", RUNTIME_DIRECTORY=str(tmp_path))
     assert result.returncode == 1
