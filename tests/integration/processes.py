@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 from tests.machine import PATIENCE_SECONDS, ROLES, Client, Heard, Machine, until
 
@@ -20,17 +21,24 @@ STOP_SECONDS = 8.0
 """An orderly end takes no longer, whatever the broker does."""
 PROBE = "evictd/v1/nobody/probe"
 """No topic of the contract: who hears it hears everything."""
+SESSION_SECONDS = 120
+"""Longer than a broker with a memory is away in any story."""
 
 
 class Ear(Client):
-    """A client that hears everything of every node."""
+    """A client that hears everything of every node.
+
+    It has a session of its own: what is told before it is back after a restart of the broker waits
+    for it there, as no event is retained.
+    """
 
     def __init__(self, command: Sequence[str], environment: dict[str, str]) -> None:
         self.command = tuple(command)
         """A subscription with the same login."""
         self.state: dict[str, bytes] = {}
         """What the newest message of each topic said, events apart."""
-        super().__init__([*command, "-t", "evictd/#"], environment)
+        session = ("-i", f"ear-{uuid4()}", "-c", "-x", str(SESSION_SECONDS))
+        super().__init__([*command, *session, "-t", "evictd/#"], environment)
 
     def hear(self, heard: Heard) -> None:
         """What is on a topic is known before its message is counted."""
