@@ -154,9 +154,13 @@ def drained_in_the_middle(site: Site, story: Story, kill: Kill) -> None:
 
 
 def stopped_in_the_middle(site: Site, story: Story, kill: Kill) -> None:
-    """Killed while the grace runs, for whoever stops it and whoever waits for that."""
+    """Killed while the grace runs, for whoever stops it and whoever waits for that.
+
+    A request that no broker was told yet would end with its requester, and another be made.
+    """
     story.memory_runs_short()
     until("SIGTERM has reached it", lambda: story.greedy.signals)
+    until("its request is told", lambda: site.ear.below(f"{ROOT}/evictionrequests/"))
     kill(site)
     story.ends_once(site)
 
