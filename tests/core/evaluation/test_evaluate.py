@@ -1,12 +1,12 @@
 """The evaluator's step, told as short stories of one node."""
 
 import pytest
-from tests.core.evaluation.node import MEMORY, NODEFS, Node, line, only, statuses
+from tests.core.evaluation.node import GI, MEMORY, NODEFS, Node, line, only, statuses
 
 from evictd.core.effects import Retract, Tick, WakeAt
 from evictd.core.evaluation import Gone, Recalled, Watch
 from evictd.core.rules import HOST
-from evictd_schemas import Layout
+from evictd_schemas import Layout, SignalReading
 
 
 def test_equal_to_the_line_is_not_met() -> None:
@@ -120,6 +120,23 @@ def test_after_a_gap_graces_start_again_and_one_pass_only_observes() -> None:
     awake = node.observe(0.25, memory=0.5, interval=10)
     assert awake is not None
     assert [status.due for status in awake.thresholds] == [True, False]
+
+
+def test_gaps_that_follow_each_other_do_not_keep_a_hard_line_from_being_due() -> None:
+    """One pass at most only observes; soft graces start again each time. [contract 3]"""
+    stall = line("psi.memory.full.avg10", 40 / GI)
+    node = Node(line(MEMORY, 1), line(MEMORY, 2, grace_seconds=40), stall)
+    node.observe(memory=0.5, interval=10)
+    readings = {stall.signal: SignalReading(available=10, capacity=100)}
+    passes = [node.observe(50, memory=0.5, interval=10, readings=readings) for _ in range(4)]
+    told = [
+        [(status.due, status.fresh) for status in pressure.thresholds]
+        for pressure in passes
+        if pressure is not None
+    ]
+    only_observed = [(False, False)] * 3
+    acted = [(True, True), (False, False), (True, False)]
+    assert told == [only_observed, acted, only_observed, acted]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from evictd.core.moments import elapsed_seconds, in_utc, moment, rebooted
 from evictd.core.observations import gap
 from evictd.core.rules import Rules
 from evictd.core.signals.layouts import with_containerfs
-from evictd.core.signals.names import ConditionType, conditions_of
+from evictd.core.signals.names import STALL_SIGNALS, ConditionType, conditions_of
 from evictd.core.signals.thresholds import Judge, Readings, Threshold, merged
 from evictd_schemas import Layout, Moment, Observation, SignalReading
 
@@ -32,7 +32,7 @@ class Judgement(Struct, frozen=True, kw_only=True):
 
     `shown`: every threshold that is published, `met` and `due` keys of thresholds. `foreseen`: by
     key, why a soft one is due before its grace has ended. `slept`: there was a gap, so that this
-    pass only observes and nothing is due yet.
+    pass only observes and nothing is due yet; never two passes in a row.
     """
 
     shown: tuple[Threshold, ...]
@@ -64,14 +64,15 @@ def judge(rules: Rules, watch: Watch, observation: Observation) -> Judgement:
     readings = readings_of(rules, observation)
     shown = thresholds_shown(rules, watch, observation)
     listed = rules.thresholds if watch.first_pass else shown
-    slept = watch.last is not None and gap(watch.last, observation)
-    known, unresolved = _carried(listed, watch, now, slept=slept)
+    gapped = watch.last is not None and gap(watch.last, observation)
+    slept = gapped and not _only_observed(watch, listed)
+    known, unresolved = _carried(listed, watch, now, gapped=gapped)
     measure = judge_of(rules)
     met = measure.met(listed, readings)
     if unresolved:
         met = merged(met, measure.met(unresolved, readings, reclaim=True))
     observed = first_observed([key_of(threshold) for threshold in met], known, now)
-    trail = _trail(rules, watch, observation, listed, slept=slept)
+    trail = _trail(rules, watch, observation, listed, gapped=gapped)
     rests = {item: item.wait_seconds - elapsed_seconds(observed[key_of(item)], now) for item in met}
     hastened = _foreseen(rules, listed, rests, readings, trail)
     over = {key_of(item) for item in due(met, key_of, observed, now)} | hastened.keys()
@@ -84,7 +85,7 @@ def judge(rules: Rules, watch: Watch, observation: Observation) -> Judgement:
         met=frozenset(observed),
         met_with_reclaim=_keys(measure.met(shown, readings, reclaim=True)),
         due=() if slept else tuple(key for item in met if (key := key_of(item)) in over),
-        fresh_signals=frozenset() if slept else _fresh(readings, watch),
+        fresh_signals=_fresh(readings, watch) - (STALL_SIGNALS if gapped else frozenset()),
         first_observed=observed,
         last_observed=conditions,
         reported=frozenset(observed_since(conditions, rules.transition_seconds, now)),
@@ -153,8 +154,18 @@ def unsupported(rules: Rules, layout: Layout) -> bool:
     return layout.dedicated_container_fs and not rules.separate_disk_gc
 
 
+def _only_observed(watch: Watch, thresholds: tuple[Threshold, ...]) -> bool:
+    """Whether a line that nobody waits for was met in the last pass, and not due because of a gap.
+
+    A machine that stalls again and again would else be observed only, for as long as it does.
+    [contract 3, Observation: one pass at most]
+    """
+    met = watch.first_observed.keys() - set(watch.unresolved)
+    return any(item.wait_seconds <= 0 and key_of(item) in met for item in thresholds)
+
+
 def _carried(
-    thresholds: tuple[Threshold, ...], watch: Watch, now: Moment, *, slept: bool
+    thresholds: tuple[Threshold, ...], watch: Watch, now: Moment, *, gapped: bool
 ) -> tuple[Mapping[str, Moment], tuple[Threshold, ...]]:
     """First-observed times and unresolved thresholds that still count.
 
@@ -164,7 +175,7 @@ def _carried(
     if watch.last is not None and rebooted(moment(watch.last), now):
         return {}, ()
     unresolved = tuple(item for item in thresholds if key_of(item) in watch.unresolved)
-    if not slept:
+    if not gapped:
         return watch.first_observed, unresolved
     waiting = {key_of(item) for item in thresholds if item.wait_seconds > 0}
     kept = {key: since for key, since in watch.first_observed.items() if key not in waiting}
@@ -177,13 +188,13 @@ def _trail(
     observation: Observation,
     thresholds: tuple[Threshold, ...],
     *,
-    slept: bool,
+    gapped: bool,
 ) -> Trail:
     """What the signals read lately; none where the slope does not count."""
     if not rules.profile.slope_cuts_grace:
         return {}
     now = moment(observation)
-    anew = slept or (watch.last is not None and rebooted(moment(watch.last), now))
+    anew = gapped or (watch.last is not None and rebooted(moment(watch.last), now))
     earlier = {} if anew else watch.trail
     return continued(earlier, thresholds, readings_of(rules, observation), now)
 
