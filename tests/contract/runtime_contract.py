@@ -3,12 +3,13 @@
 A subclass gives the fixture `bench`; the fake, real control groups and a real engine run all of it.
 """
 
+import re
 from typing import Protocol
 
 import anyio
 from tests.lab.patience import PATIENCE
 
-from evictd.core.duty import StartResult, StopResult
+from evictd.core.duty import StartResult, StopOutcome, StopResult
 from evictd.core.orders import Restore
 from evictd.core.ways import Way
 from evictd.runtimes import Change, ChangeKind, Runtime, Workload
@@ -53,6 +54,16 @@ async def running(
             if (found := await listed(bench.runtime, name)) is not None:
                 return found
             await anyio.sleep(LOOK_SECONDS)
+
+
+def killed_after(outcome: StopOutcome, grace_seconds: int) -> bool:
+    """Whether it says that SIGKILL came once the grace was over.
+
+    How late is no rule: first whoever is to stop it is asked whether it does, and a machine with
+    much to do answers slowly.
+    """
+    said = re.search(r"SIGKILL after (\d+) s", outcome.why)
+    return said is not None and int(said[1]) >= grace_seconds
 
 
 class Watch:
