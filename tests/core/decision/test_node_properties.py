@@ -39,6 +39,7 @@ from evictd_schemas import (
 
 NAMES = [f"pod-{number}" for number in range(5)]
 OTHERS = st.lists(st.sampled_from(NAMES), max_size=1)
+RARELY = st.sampled_from([False] * 7 + [True])
 PODS = st.fixed_dictionaries(
     {
         "uses": st.sampled_from(["64Mi", "512Mi", "1Gi"]),
@@ -46,8 +47,8 @@ PODS = st.fixed_dictionaries(
         "depends_on": OTHERS.map(lambda names: tuple(f"shop/{name}" for name in names)),
         "action": st.sampled_from(["stop", "stop", "restart", "webhook"]),
         "priority": st.integers(-1, 1),
-        "protected": st.sampled_from([False, False, False, True]),
-        "critical": st.sampled_from([False, False, False, False, True]),
+        "protected": RARELY,
+        "critical": RARELY,
     }
 )
 MEMORY = st.sampled_from(["512Mi", "900Mi", "1536Mi", "1536Mi", "3Gi", "8Gi", "8Gi"])
@@ -195,6 +196,11 @@ class Life(RuleBasedStateMachine):
     @rule(memory=st.sampled_from(["512Mi", "900Mi"]), after=st.sampled_from([0.5, 1.5, 3.0]))
     def it_stays_short(self, memory: str, after: float) -> None:
         self.look(memory, after)
+
+    @rule(after=st.sampled_from([29.0, 31.0, 61.0]))
+    def it_stays_low(self, after: float) -> None:
+        """Below the soft line, and for its grace."""
+        self.look("1536Mi", after)
 
     @precondition(lambda self: self.node.standing)
     @rule(after=st.sampled_from([0.25, 2.0]))

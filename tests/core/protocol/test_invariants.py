@@ -6,38 +6,30 @@ from typing import Any
 import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from tests.core.protocol.stage import COPY, DRAIN, START, UID
+from hypothesis.stateful import initialize, invariant, precondition, rule
+from tests.core.protocol.followed import Followed, pod_of
+from tests.core.protocol.stage import COPY, DRAIN, UID
 
-from evictd.core.effects import Emit, Keep, Tick, WakeAt
-from evictd.core.moments import FIRST, LAST, Now
-from evictd.core.protocol.advance import advance
-from evictd.core.protocol.case import Case, dry
+from evictd.core.effects import Tick
+from evictd.core.moments import FIRST, LAST
+from evictd.core.protocol.case import Case
 from evictd.core.protocol.conditions import eviction_finished, request_finished
 from evictd.core.protocol.inputs import (
-    ControllerRules,
-    Given,
     Recalled,
     Registered,
-    Reported,
     Requested,
     Sighted,
     Withdrawn,
 )
-from evictd.core.protocol.requesters import wants
-from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, FINAL_STATES, State
+from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER, State
 from evictd.core.rules import Mode
 from evictd_schemas import (
-    DeclaredResponder,
-    Eviction,
     EvictionRequest,
     EvictionRequestSpec,
     Metadata,
     Moment,
-    Pod,
     PodTarget,
     Registration,
-    Report,
     Target,
 )
 
@@ -50,111 +42,33 @@ last look at the machine."""
 CODEC = msgspec.json.Decoder(Case)
 
 
-def pod_of(
-    uid: str, *, protected: bool, phase: str, group: str | None, mark: datetime | None
-) -> Pod:
-    return Pod(
-        namespace="shop",
-        name="web",
-        uid=uid,
-        phase=phase,
-        protected=protected,
-        scheduling_group=group,
-        deletion_time=mark,
-        eviction_responders=(
-            DeclaredResponder(name=DRAIN, priority=10000, start_deadline_seconds=60),
-            DeclaredResponder(name=COPY, priority=5000, heartbeat_deadline_seconds=30),
-        ),
-    )
-
-
-class Target_(RuleBasedStateMachine):
+class Target_(Followed):
     """One target, driven at random."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.case = Case()
-        self.seconds = 0.0
-        self.wall_seconds = 0.0
-        self.boots = 1
-        self.registrations = {DRAIN: Registration(status="ready", supports_dry_run=True)}
-        self.mode = Mode.ACT
-        self.listed = True
-        self.look: float | None = None
-        self.evicted: set[str] = set()
-        self.kept: set[str] = set()
-        self.former: dict[str, Eviction] = {}
-        self.real_wish = False
+    @initialize()
+    def it_is_there_and_somebody_wants_it_gone(self) -> None:
+        self.it_is_seen(running=True)
+        self.it_is_wanted(REQUESTERS[0])
 
-    @property
-    def now(self) -> Now:
-        utc = START + timedelta(seconds=self.seconds + self.wall_seconds)
-        return Now(boot_seconds=self.seconds, utc=utc)
+    @rule(requester=st.sampled_from(REQUESTERS))
+    def it_is_wanted(self, requester: str) -> None:
+        self.request(requester, "Eviction", "Soft", dry_run=False, grace=None, deleted=False)
 
-    def feed(self, given: Given) -> None:
-        """One step, and what holds for every step."""
-        rules = ControllerRules(
-            node="edge",
-            mode=self.mode,
-            silence_from_boot_seconds=10.0 if self.listed else None,
-            registrations=self.registrations,
-            boot_id=f"boot {self.boots}",
-            era=f"boot {self.boots}",
-        )
-        before = self.case
-        self.case, effects = advance(rules, before, given, self.now)
-        self.look = None
-        for effect in effects:
-            if isinstance(effect, WakeAt):
-                assert effect.boot_seconds > self.seconds
-                self.look = effect.boot_seconds
-            elif isinstance(effect, Emit) and effect.event.type == "evictd.Evicted.v1":
-                assert effect.event.id not in self.evicted
-                assert not effect.event.data["dryRun"]
-                self.evicted.add(effect.event.id)
-            elif isinstance(effect, Keep):
-                assert eviction_finished(effect.eviction.status.conditions)
-                self.kept.add(effect.eviction.metadata.uid)
-        self.remembers()
-        self.real_wish = any(
-            wants(held.request) and not dry(rules, held.request) for held in self.case.requests
-        )
-        self.compare(before, given)
+    @rule(running=st.sampled_from([True, True, False]))
+    def it_is_seen(self, *, running: bool) -> None:
+        """By a live and complete look."""
+        pod = pod_of(UID, protected=False, phase="Running", group=None, mark=None)
+        moment = Moment(time=self.now.utc)
+        seen = pod if running else None
+        self.feed(Sighted(pod=seen, moment=moment, live=True, complete=True))
 
-    def remembers(self) -> None:
-        """Nothing that has ended is missing in the history."""
-        for item in self.case.evictions:
-            ended = eviction_finished(item.status.conditions)
-            assert ended == (item.metadata.uid in self.kept)
-
-    def compare(self, before: Case, given: Given) -> None:
-        present = {item.metadata.uid: item for item in self.case.evictions}
-        for uid, eviction in present.items():
-            former = self.former.get(uid)
-            if former is None:
-                assert eviction.status.dry_run or self.real_wish
-            else:
-                self.follows(former, eviction, before, given)
-        self.former = present
-
-    def follows(self, former: Eviction, eviction: Eviction, before: Case, given: Given) -> None:
-        """What one step may do to an Eviction."""
-        states = {item.name: item.state for item in eviction.status.target_responders}
-        for item in former.status.target_responders:
-            if item.state in FINAL_STATES:
-                assert states[item.name] == item.state
-        if former.status.target_responders:
-            assert states.keys() == {item.name for item in former.status.target_responders}
-        if eviction_finished(former.status.conditions):
-            assert eviction.status == former.status
-        assert eviction.status.dry_run == former.status.dry_run
-        if not isinstance(given, Reported | Recalled):
-            later = {item.name: item.deadline_time for item in eviction.status.responders}
-            for entry in former.status.responders:
-                sign = before.run.signs.get(entry.name)
-                held_back = sign is not None and sign != entry.heartbeat_time
-                if entry.deadline_time is not None and not held_back:
-                    assert later[entry.name] in (None, entry.deadline_time)
+    @precondition(lambda self: self.running)
+    @rule(completed=st.sampled_from([True, True, False]), gone=st.booleans())
+    def whose_turn_it_is_reports(self, *, completed: bool, gone: bool) -> None:
+        for eviction in self.case.evictions:
+            for item in eviction.status.target_responders:
+                if item.state == State.ACTIVE:
+                    self.says(item.name, eviction, self.now.utc, completed=completed, gone=gone)
 
     @rule(
         requester=st.sampled_from(REQUESTERS),
@@ -241,21 +155,8 @@ class Target_(RuleBasedStateMachine):
         now = self.now.utc
         ends = {None: None, "first": FIRST, "last": LAST}
         time = now + timedelta(seconds=heartbeat) if isinstance(heartbeat, int) else ends[heartbeat]
-        self.feed(
-            Reported(
-                namespace="shop",
-                name=eviction.metadata.name,
-                responder=responder,
-                listed=listed,
-                report=Report(
-                    eviction_uid=eviction.metadata.uid,
-                    heartbeat_time=time,
-                    expected_completion_time=time,
-                    completion_time=now if completed else None,
-                    point_of_no_return=point,
-                    target_gone=gone,
-                ),
-            )
+        self.says(
+            responder, eviction, time, completed=completed, gone=gone, point=point, listed=listed
         )
 
     @rule(
@@ -289,7 +190,7 @@ class Target_(RuleBasedStateMachine):
         """The wall clock is set; that nobody hears of it at once makes no difference."""
         self.wall_seconds += seconds
 
-    @rule(mode=st.sampled_from(list(Mode)))
+    @rule(mode=st.sampled_from([*Mode, Mode.ACT, Mode.ACT]))
     def switch_mode(self, mode: Mode) -> None:
         self.mode = mode
         self.feed(Tick())
@@ -359,15 +260,6 @@ class Target_(RuleBasedStateMachine):
         self.feed(Tick())
         self.wait(PATIENCE_SECONDS)
         assert not running & self.running
-
-    @property
-    def running(self) -> set[str]:
-        """The uids of Evictions that have not ended."""
-        return {
-            item.metadata.uid
-            for item in self.case.evictions
-            if not eviction_finished(item.status.conditions)
-        }
 
 
 TestTarget = Target_.TestCase
