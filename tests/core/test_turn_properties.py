@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hypothesis import settings, strategies
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from evictd.core.duty.state import Assigned
 from evictd.core.effects import Publish, Retract, Tick, WakeAt
@@ -143,6 +143,17 @@ class Play(RuleBasedStateMachine):
         self.rev += 1
         self.truth = made(f"uid-{self.lives}", self.rev, "Inactive")
 
+    @initialize()
+    def our_turn_begins(self) -> None:
+        self.an_eviction_is_made()
+        self.our_entry_becomes_active()
+        self.the_newest_is_delivered()
+
+    @precondition(lambda self: self.truth is None or self.state in FINAL)
+    @rule()
+    def our_next_turn_begins(self) -> None:
+        self.our_turn_begins()
+
     @precondition(lambda self: self.truth is not None and self.state == "Inactive")
     @rule()
     def our_entry_becomes_active(self) -> None:
@@ -152,6 +163,12 @@ class Play(RuleBasedStateMachine):
     @rule(state=strategies.sampled_from(["Canceled", "Interrupted"]))
     def our_turn_is_ended(self, state: str) -> None:
         self.write(state)
+
+    @precondition(lambda self: self.truth is not None and self.state == "Active" and self.running)
+    @rule(state=strategies.sampled_from(["Canceled", "Canceled", "Interrupted"]))
+    def our_turn_is_ended_while_we_work(self, state: str) -> None:
+        self.write(state)
+        self.the_newest_is_delivered()
 
     @precondition(lambda self: self.truth is not None and self.state == "Active")
     @rule()
@@ -189,6 +206,11 @@ class Play(RuleBasedStateMachine):
     def contact_is_lost_or_found(self) -> None:
         self.contact = not self.contact
         self.step(Tick())
+
+    @precondition(lambda self: not self.contact)
+    @rule()
+    def contact_is_found(self) -> None:
+        self.contact_is_lost_or_found()
 
     @precondition(lambda self: self.running)
     @rule(number=strategies.integers(0, 3))
