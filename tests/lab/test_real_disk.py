@@ -26,6 +26,8 @@ DISK_MIB = 96
 INODES = 4_500
 LINE_MIB = 30
 INODES_LINE = 3_000
+ENGINES_OWN_MIB = 1
+"""The engine writes a page of its own now and then, and sizes are told in whole MiB."""
 PIDS_MAX = 320
 PIDS_LINE = 120
 IMAGE = "bare"
@@ -193,7 +195,8 @@ def test_who_does_not_act_names_what_would_go_and_takes_nothing(
         assert (cache["takenTotal"], cache.get("error")) == (0, None)
         (kept,) = node.hears.newest("decision")["reclaims"]
         assert (kept["dryRun"], kept["steps"]) == (True, told["data"]["steps"])
-        assert machine.available_mib() == left < LINE_MIB
+        assert left < LINE_MIB
+        assert machine.available_mib() == pytest.approx(left, abs=ENGINES_OWN_MIB)
         assert machine.running() == ["web"]
 
 
@@ -209,6 +212,7 @@ def test_what_is_switched_on_goes_before_anybody_is_stopped(machine: Machine) ->
     }
     with node_on(machine, BYTES, **switched_on).joined() as node:
         machine.run("dead", "sh", "-c", "head -c 24M /dev/urandom > /held")
+        machine.engine.docker("wait", "dead")
         machine.run("chatty", "sh", "-c", CHAT)
         node.until("it is reclaimed", lambda: node.hears.events("ReclaimFinished"), 30)
         (finished,) = node.hears.events("ReclaimFinished")
@@ -260,7 +264,9 @@ def test_where_that_is_not_enough_the_one_that_fills_the_disk_is_stopped(machine
         assert evicted["subject"] == "_/writer"
         assert node.hears.events("ReclaimFinished")[-1]["data"]["enough"] is False
         assert machine.running() == ["archive", "web"]
-        assert 0 < machine.available_mib() == left, "growth has ended; nothing is removed"
+        assert left > 0
+        same = pytest.approx(left, abs=ENGINES_OWN_MIB)
+        assert machine.available_mib() == same, "growth has ended; nothing is removed"
         rows = {row["pod"]["name"]: row for row in _judged(node)["ranking"]}
         assert "wrote" in rows["writer"]["why"]
         assert "wrote" not in rows["archive"]["why"]
