@@ -23,6 +23,12 @@ def condition(site: Site) -> Any:
     return pressure["conditions"][0]
 
 
+def asked(site: Site) -> list[str]:
+    """Which requests the decision names; it follows them."""
+    decision = site.ear.now(f"{ROOT}/decision") or {}
+    return list(decision.get("evictionRequests", []))
+
+
 def memory_runs_short(site: Site, hand: Hand) -> None:
     """400 MiB are left, and everybody can see what follows and why."""
     site.publish(hand.topic, hand.observation(0, 400, WEB, DB, CACHE))
@@ -30,6 +36,7 @@ def memory_runs_short(site: Site, hand: Hand) -> None:
     assert condition(site)["type"] == "MemoryPressure"
     assert condition(site)["status"] == "True"
 
+    until("it is told why", lambda: asked(site))
     decision = site.ear.now(f"{ROOT}/decision")
     order = [(row["pod"]["name"], row["verdict"]) for row in decision["ranking"]]
     assert order == [("db", "Critical"), ("web", "Victim"), ("cache", "Candidate")]
@@ -75,6 +82,7 @@ def the_condition_stays_for_a_while(site: Site, hand: Hand) -> None:
     assert condition(site)["status"] == "True"
     site.publish(hand.topic, hand.observation(TRANSITION_SECONDS + 1, 912, DB, CACHE))
     until("it clears", lambda: condition(site)["status"] == "False")
+    until("that is told", lambda: site.ear.events(DEMO, "NodeHasSufficientMemory"))
     (cleared,) = site.ear.events(DEMO, "NodeHasSufficientMemory")
     assert cleared["data"]["message"]
     until("the request is cleared", lambda: not site.ear.below(REQUESTS))

@@ -29,7 +29,7 @@ def test_a_request_for_a_real_workload_stops_nothing(
     site.settings = acting() | {"mode": mode}
     greedy = machine.start("greedy")
     with site.running(*workers):
-        until("it looks", lambda: site.ear.now(f"{ROOT}/observation"))
+        until("it looks", lambda: (site.ear.now(f"{ROOT}/observation") or {}).get("pods"))
         (pod,) = site.ear.now(f"{ROOT}/observation")["pods"]
         target = {"pod": {"name": "greedy", "uid": pod["uid"]}}
         spec = {"target": target, "requester": "acme.io/mover", "intent": "Eviction"}
