@@ -10,7 +10,7 @@ from msgspec import Struct
 from evictd.core.effects import BusEffect, Publish, Retract, WakeAt
 from evictd.shell.journal import Journal, MemoryJournal, Row
 from evictd.shell.journal_sqlite import SqliteJournal
-from evictd_schemas import Decision, topics
+from evictd_schemas import Decision, Stopped, topics
 
 
 class Count(Struct, frozen=True, kw_only=True):
@@ -32,6 +32,14 @@ DECISION = Publish(
         reason="",
     ),
 )
+
+
+RECORD = topics.STOPPED.at("edge-7", namespace="shop", name="web")
+
+
+def down(attempts: int = 0, epoch: int = 0) -> Stopped:
+    time = datetime(2026, 1, 1, tzinfo=UTC)
+    return Stopped(uid="life", time=time, attempts=attempts, epoch=epoch, rev=epoch)
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -82,3 +90,25 @@ async def test_a_key_may_come_back(journal: Journal[Count, BusEffect]) -> None:
     await journal.commit([Row(key="a", state=None, effects=[WakeAt(boot_seconds=1)])])
     await journal.commit([Row(key="a", state=Count(number=7), effects=[])])
     assert [row.state for row in await journal.rows()] == [Count(number=7)]
+
+
+async def test_what_is_down_is_kept_for_longer_than_the_step_that_said_so(
+    journal: Journal[Count, BusEffect],
+) -> None:
+    """Of the row it is no effect any more: what has changed since is not said again."""
+    says = Publish(topic=RECORD, message=down())
+    await journal.commit([Row(key="a", state=Count(number=1), effects=[says, DECISION])])
+    assert [list(row.effects) for row in await journal.rows()] == [[DECISION]]
+    await journal.commit([Row(key="a", state=None, effects=[])])
+    assert await journal.records() == {RECORD: down()}
+
+
+async def test_a_record_changes_and_ends_without_a_row(journal: Journal[Count, BusEffect]) -> None:
+    journal.hold(RECORD, down(attempts=1, epoch=7))
+    await journal.commit([])
+    assert await journal.records() == {RECORD: down(attempts=1)}
+    journal.hold(RECORD, down(attempts=2))
+    journal.hold(RECORD, None)
+    await journal.commit([])
+    assert await journal.records() == {}
+    assert list(await journal.rows()) == []

@@ -54,7 +54,9 @@ class DefaultResponder:
         disks: Disks | None = None,
     ) -> None:
         self._outside = outside
-        self.publisher = Publisher(outside.bus, outside.epoch, self, outside.inbox.wake_at)
+        self.publisher = Publisher(
+            outside.bus, outside.epoch, self, outside.inbox.wake_at, outside.journal.hold
+        )
         self.reception = Reception(Role.RESPONDER, self.publisher, outside.clock, problems)
         self.hands = Hands(runtimes)
         self.duties: dict[str, Duty] = {}
@@ -94,6 +96,7 @@ class DefaultResponder:
         Running stops are cut short then and taken up again by the next life.
         """
         rows = await self._outside.journal.rows()
+        records = await self._outside.journal.records()
         self._journalled = {row.key for row in rows}
         for row in rows:
             self.away.follow(row.key, row.state or Duty())
@@ -103,6 +106,8 @@ class DefaultResponder:
             self._tasks = tasks
             tasks.start_soon(self.reclaiming.attend)
             self._outside.bus.attach(self)
+            for topic, record in records.items():  # a broker may have lost it
+                self.publisher.publish(topic, record)
             try:
                 await drive(self._step, Duty(), self._outside, self._perform, self.duties)
             finally:
@@ -181,10 +186,10 @@ class DefaultResponder:
     def _remember(self, topic: str, opened: Opened) -> None:
         """Our own topics: what is there of a former life, and what the controller has cleared."""
         if opened.message is None:
-            self.publisher.published.pop(topic, None)
+            self.publisher.adopt(topic, None)
         elif opened.listed and topic not in self.publisher.published:
             self._outside.epoch.raise_above(opened.message.epoch)
-            self.publisher.published[topic] = opened.message
+            self.publisher.adopt(topic, opened.message)
 
     def _step(
         self, key: str, duty: Duty, given: Given | Tick, now: Now

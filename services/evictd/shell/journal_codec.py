@@ -58,8 +58,13 @@ class Codec(Generic[S, E]):
         if self._tag.decode(raw).type != "Publish":
             return self._effect.decode(raw)
         published = self._published.decode(raw)
-        place = topics.place(published.topic)
-        if place is None:
-            raise ValueError(f"{published.topic!r} is no topic of the contract")
-        message = msgspec.json.decode(published.message, type=place.kind.message)
+        message = read_message(published.topic, published.message)
         return Publish(topic=published.topic, message=message)
+
+
+def read_message(topic: str, text: bytes | Raw) -> Any:
+    """What is published there, by its topic. Raises one of `READING_ERRORS`."""
+    place = topics.place(topic)
+    if place is None:
+        raise ValueError(f"{topic!r} is no topic of the contract")
+    return msgspec.json.decode(text, type=place.kind.message)

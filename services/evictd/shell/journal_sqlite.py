@@ -10,20 +10,21 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 import msgspec
 import structlog
 
-from evictd.core.effects import Emit, Keep
+from evictd.core.effects import Emit, Keep, Owned, unstamped
 from evictd.core.errors import HostError
 from evictd.shell.bus.marks import Mark
 from evictd.shell.ending import cancelled
 from evictd.shell.garbage import building_states
-from evictd.shell.journal import Row
-from evictd.shell.journal_codec import READING_ERRORS, Codec
+from evictd.shell.journal import Row, parted
+from evictd.shell.journal_codec import READING_ERRORS, Codec, read_message
 from evictd.shell.journal_store import HISTORY_MAX, KEPT, Past, Store
 
 S = TypeVar("S")
@@ -46,6 +47,31 @@ CLOSE_SECONDS = 2.0
 log = structlog.get_logger(__name__)
 
 
+@dataclass(kw_only=True)
+class _Batch(Generic[S, E]):
+    """What is written in one transaction."""
+
+    rows: dict[str, Row[S, E]] = field(default_factory=dict)
+    marks: dict[str, Mark | None] = field(default_factory=dict)
+    records: dict[str, bytes | None] = field(default_factory=dict)
+    history: dict[str, Past] = field(default_factory=dict)
+    epoch: int | None = None
+
+    def __bool__(self) -> bool:
+        parts = (self.rows, self.marks, self.records, self.history)
+        return any(parts) or self.epoch is not None
+
+    def under(self, newer: "_Batch[S, E]") -> "_Batch[S, E]":
+        """The two as one; of each key the newer counts."""
+        return _Batch(
+            rows=self.rows | newer.rows,
+            marks=self.marks | newer.marks,
+            records=self.records | newer.records,
+            history=self.history | newer.history,
+            epoch=self.epoch if newer.epoch is None else newer.epoch,
+        )
+
+
 class SqliteJournal(Generic[S, E]):
     """A `Journal`; an asynchronous context that opens and closes the file.
 
@@ -58,10 +84,7 @@ class SqliteJournal(Generic[S, E]):
         self._codec: Codec[S, E] = Codec(state, effects)
         self._threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="journal")
         self._keeper = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
-        self._waiting: dict[str, Row[S, E]] = {}
-        self._marks: dict[str, Mark | None] = {}
-        self._epoch: int | None = None
-        self._history: dict[str, Past] = {}
+        self._waiting: _Batch[S, E] = _Batch()
         self._events: dict[str, list[tuple[float, E]]] = {}
         self._ended: dict[str, float] = {}
         self._writing: asyncio.Task[None] | None = None
@@ -97,7 +120,7 @@ class SqliteJournal(Generic[S, E]):
         self._keeper.shutdown(wait=False)
 
     async def _end_writing(self) -> None:
-        if self._waiting or self._marks or self._epoch is not None:
+        if self._waiting:
             await self._written()
         if self._writing is not None:
             await asyncio.wait([self._writing], timeout=CLOSE_SECONDS)
@@ -116,14 +139,33 @@ class SqliteJournal(Generic[S, E]):
         try:
             row_state, row_effects = self._codec.read(state, effects)
         except READING_ERRORS as error:
-            raise HostError(
-                f"the journal {self._store.path} is damaged or of another version of evictd, at "
-                f"{key!r}: {error}. {KEPT}"
-            ) from error
+            raise self._damaged(key, error) from error
         return Row(key=key, state=row_state, effects=row_effects)
 
+    def _damaged(self, place: str, error: Exception) -> HostError:
+        return HostError(
+            f"the journal {self._store.path} is damaged or of another version of evictd, at "
+            f"{place!r}: {error}. {KEPT}"
+        )
+
+    async def records(self) -> Mapping[str, Owned]:
+        texts = await self._in_thread(self._store.records)
+        return {topic: self._read_record(topic, text) for topic, text in texts.items()}
+
+    def _read_record(self, topic: str, text: bytes) -> Owned:
+        try:
+            message: Owned = read_message(topic, text)
+        except READING_ERRORS as error:
+            raise self._damaged(topic, error) from error
+        return message
+
     async def commit(self, rows: Sequence[Row[S, E]]) -> None:
-        self._waiting.update({row.key: self._with_events(self._told(row)) for row in rows})
+        for whole in rows:
+            row, records = parted(whole)
+            self._waiting.rows[row.key] = self._with_events(self._told(row))
+            self._waiting.records |= {
+                topic: msgspec.json.encode(message) for topic, message in records.items()
+            }
         for row in rows:
             self._ended.pop(row.key, None)
             if row.state is None:
@@ -132,10 +174,16 @@ class SqliteJournal(Generic[S, E]):
 
     def note(self, marks: Mapping[str, Mark | None], epoch: int | None = None) -> None:
         """Write this too, without being waited for: what the broker has confirmed, our epoch."""
-        self._marks.update(marks)
-        self._epoch = self._epoch if epoch is None else epoch
-        if self._marks or self._epoch is not None:
+        self._waiting.marks.update(marks)
+        if epoch is not None:
+            self._waiting.epoch = epoch
+        if self._waiting:
             self._set_writing()
+
+    def hold(self, topic: str, message: Owned | None) -> None:
+        text = None if message is None else msgspec.json.encode(unstamped(message))
+        self._waiting.records[topic] = text
+        self._set_writing()
 
     def _set_writing(self) -> asyncio.Task[None]:
         if self._behind_since is None:
@@ -153,41 +201,43 @@ class SqliteJournal(Generic[S, E]):
 
     async def _write(self) -> None:
         """Until nothing waits. What could not be written waits again, under what is newer."""
-        while self._waiting or self._marks or self._epoch is not None:
-            rows, marks, epoch, history = self._waiting, self._marks, self._epoch, self._history
-            self._waiting, self._marks, self._epoch, self._history = {}, {}, None, {}
+        while self._waiting:
+            batch, self._waiting = self._waiting, _Batch()
             try:
-                await self._in_thread(
-                    lambda: self._store.write(self._texts(rows), marks, epoch, history.values())  # noqa: B023 - awaited in this turn
-                )
+                await self._in_thread(partial(self._write_batch, batch))
             except sqlite3.Error as error:
-                self._waiting = {**rows, **self._waiting}
-                self._marks = {**marks, **self._marks}
-                self._epoch = epoch if self._epoch is None else self._epoch
-                self._history = {**history, **self._history}
+                self._waiting = batch.under(self._waiting)
                 self._fails(str(error))
                 await asyncio.sleep(RETRY_SECONDS)
             else:
                 self.problem = ""
         self._behind_since = None
 
+    def _write_batch(self, batch: _Batch[S, E]) -> None:
+        """Blocks."""
+        self._store.write(
+            [(key, *self._codec.write(row.state, row.effects)) for key, row in batch.rows.items()],
+            batch.marks,
+            batch.epoch,
+            batch.history.values(),
+            batch.records,
+        )
+
     def _fails(self, reason: str) -> None:
         if reason != self.problem:
-            log.error("journal behind", reason=reason, waiting=len(self._waiting))
+            log.error("journal behind", reason=reason, waiting=len(self._waiting.rows))
         self.problem = reason
-
-    def _texts(self, rows: Mapping[str, Row[S, E]]) -> list[tuple[str, bytes | None, bytes]]:
-        return [(key, *self._codec.write(row.state, row.effects)) for key, row in rows.items()]
 
     def _told(self, row: Row[S, E]) -> Row[S, E]:
         """The row without what belongs into the history, which is written with it."""
+        history = self._waiting.history
         for effect in row.effects:
             if isinstance(effect, Keep):
                 uid = effect.eviction.metadata.uid
                 text = msgspec.json.encode(effect.eviction)
-                self._history[uid] = Past(uid=uid, seconds=time.time(), message=text)
-        while len(self._history) > HISTORY_MAX:
-            del self._history[next(iter(self._history))]
+                history[uid] = Past(uid=uid, seconds=time.time(), message=text)
+        while len(history) > HISTORY_MAX:
+            del history[next(iter(history))]
         lasting = tuple(effect for effect in row.effects if not isinstance(effect, Keep))
         return row if len(lasting) == len(row.effects) else replace(row, effects=lasting)
 

@@ -35,6 +35,9 @@ CREATE TABLE IF NOT EXISTS rows (
 CREATE TABLE IF NOT EXISTS marks (
     topic TEXT PRIMARY KEY, epoch INTEGER NOT NULL, rev INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS records (
+    topic TEXT PRIMARY KEY, message BLOB NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS history (
     uid TEXT PRIMARY KEY, seconds REAL NOT NULL, message BLOB NOT NULL
@@ -77,6 +80,10 @@ class Store:
         """In the order of their last commit."""
         return self._all("SELECT key, state, effects FROM rows ORDER BY number, key")
 
+    def records(self) -> dict[str, bytes]:
+        """What this worker has on the bus and nobody else could say again, by topic."""
+        return dict(self._all("SELECT topic, message FROM records"))
+
     def marks(self) -> dict[str, Mark]:
         """What the broker had confirmed of this worker's topics."""
         found = self._all("SELECT topic, epoch, rev FROM marks")
@@ -93,6 +100,7 @@ class Store:
         marks: Mapping[str, Mark | None],
         epoch: int | None,
         history: Iterable[Past] = (),
+        records: Mapping[str, bytes | None] | None = None,
     ) -> None:
         """One transaction. Raises `sqlite3.Error`; then nothing of it was written."""
         connection = self._live()
@@ -115,6 +123,8 @@ class Store:
                 connection.execute("INSERT OR REPLACE INTO facts VALUES ('epoch', ?)", (epoch,))
             for past in history:
                 _keep(connection, past)
+            for topic, message in (records or {}).items():
+                _record(connection, topic, message)
 
     def forget(self, keys: Iterable[str]) -> None:
         """Delete these rows, as far as they have ended."""
@@ -178,6 +188,13 @@ def check_format(path: Path, version: int) -> None:
             f"the journal {path} was written by a newer version of evictd (format {version}, this "
             f"one knows {FORMAT}). {KEPT}"
         )
+
+
+def _record(connection: sqlite3.Connection, topic: str, message: bytes | None) -> None:
+    if message is None:
+        connection.execute("DELETE FROM records WHERE topic = ?", (topic,))
+    else:
+        connection.execute("INSERT OR REPLACE INTO records VALUES (?, ?)", (topic, message))
 
 
 def _keep(connection: sqlite3.Connection, past: Past) -> None:

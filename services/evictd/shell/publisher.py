@@ -12,6 +12,7 @@ from evictd.core.effects import BusEffect, Emit, Owned, Publish, Retract, WakeAt
 from evictd.core.wording import on_one_line
 from evictd.shell.bus import Bus, Listener
 from evictd.shell.epoch import Epoch
+from evictd.shell.journal import is_recorded
 from evictd_schemas import Event, topics
 
 LOGGER = logging.getLogger("evictd.events")
@@ -19,7 +20,10 @@ LOGGER = logging.getLogger("evictd.events")
 
 
 class Publisher:
-    """Carries out the bus effects of one worker's steps."""
+    """Carries out the bus effects of one worker's steps.
+
+    `hold`: the journal's, for a worker that owns what is to outlive a broker's store.
+    """
 
     def __init__(
         self,
@@ -27,11 +31,13 @@ class Publisher:
         epoch: Epoch,
         listener: Listener,
         wake_at: Callable[[str, float], None],
+        hold: Callable[[str, Owned | None], None] | None = None,
     ) -> None:
         self._bus = bus
         self._epoch = epoch
         self._listener = listener
         self._wake_at = wake_at
+        self._hold = hold
         self._sequences: dict[str, int] = {}
         self.published: dict[str, Owned] = {}
         """Everything this worker owns on the bus now, as last published."""
@@ -55,12 +61,16 @@ class Publisher:
         if held is not None and unstamped(held) == unstamped(message):
             return
         stamped = self._stamped(message)
-        self.published[topic] = stamped
+        self._own(topic, stamped)
         self._send(topic, msgspec.json.encode(stamped), retain=True)
+
+    def adopt(self, topic: str, message: Owned | None) -> None:
+        """What a former life had published, or what others have cleared: it is so already."""
+        self._own(topic, message)
 
     def retract(self, topic: str) -> None:
         """The empty retained payload. [contract 1]"""
-        self.published.pop(topic, None)
+        self._own(topic, None)
         self._send(topic, b"", retain=True)
 
     def emit(self, topic: str, event: Event) -> None:
@@ -83,6 +93,14 @@ class Publisher:
             stamped = self._stamped(message)
             self.published[topic] = stamped
             self._send(topic, msgspec.json.encode(stamped), retain=True)
+
+    def _own(self, topic: str, message: Owned | None) -> None:
+        if message is None:
+            self.published.pop(topic, None)
+        else:
+            self.published[topic] = message
+        if self._hold is not None and is_recorded(topic):
+            self._hold(topic, message)
 
     def _stamped(self, message: Owned) -> Owned:
         if "rev" not in type(message).__struct_fields__:

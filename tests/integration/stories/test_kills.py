@@ -232,6 +232,25 @@ def test_the_owned_broker_or_everything_killed_while_the_grace_runs(
         stopped_in_the_middle(joined, story, kill)
 
 
+def test_who_is_down_is_told_to_a_broker_that_forgot_it_while_nobody_could_say_it_again(
+    separate: Site, broker: Any, machine: Kernel, acting: Callable[[], Settings]
+) -> None:
+    """As after a power cut, with a broker that keeps nothing: the journal has it."""
+    story = Story(machine, acting(), deaf=False)
+    separate.settings = story.settings
+    record = f"{ROOT}/stopped/{PARENT}/greedy"
+    with separate.running(*ROLES):
+        story.memory_runs_short()
+        story.ends_once(separate)
+        until("it is written down", lambda: separate.ear.now(record))
+        before = separate.ear.now(record)
+        separate.kill("responder")
+        broker_killed(broker)(separate)
+        separate.start("responder")
+        until("it is told again", lambda: separate.ear.now(record)["epoch"] > before["epoch"])
+        assert separate.ear.now(record)["uid"] == before["uid"]
+
+
 def test_a_request_that_came_while_the_controller_was_dead_is_carried_out(
     separate: Site, machine: Kernel, acting: Callable[[], Settings]
 ) -> None:

@@ -90,6 +90,10 @@ class Machine:
         self.lives = 0
         self.bus.attach(self)
 
+    def forget_journal(self) -> None:
+        """Somebody has moved the file away."""
+        self.journal = MemoryJournal()
+
     def deliver(self, delivery: Delivery) -> None:
         self.heard.append(delivery)
 

@@ -1,0 +1,98 @@
+"""What is down because of evictd is known to each life of the responder, whatever a broker lost."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from msgspec import structs
+from tests.services.responder.machine import NODE, WEB, Machine, eviction
+
+from evictd.shell.bus import Router
+from evictd_schemas import Order, PodReference, topics
+
+pytestmark = pytest.mark.looptime
+
+ORDER = topics.ORDER.at(NODE, name="restore")
+RECORD = topics.STOPPED.at(NODE, namespace="shop", name="web")
+
+
+async def stopped_web(machine: Machine) -> PodReference:
+    """A workload that is down because of an Eviction."""
+    web = machine.runtime.begin(WEB)
+    machine.say(eviction(web))
+    await asyncio.sleep(1)
+    assert machine.stopped() is not None
+    return web
+
+
+def lost(machine: Machine) -> None:
+    """The broker has lost its store, and every process ended with it."""
+    machine.bus = Router()
+    machine.bus.attach(machine)
+
+
+async def restored(machine: Machine, web: PodReference, **fields: Any) -> None:
+    """By an order."""
+    machine.say(Order(uid="back", kind="Restore", target=web, deadline_seconds=60, **fields), ORDER)
+    await asyncio.sleep(100)
+
+
+@pytest.mark.parametrize("seconds", [1, 3600])
+async def test_a_broker_that_lost_its_store_is_told_again_by_the_next_life(seconds: int) -> None:
+    """However long ago the stop was, and whatever became of its Eviction."""
+    machine = Machine()
+    async with machine.life():
+        web = await stopped_web(machine)
+        record = machine.stopped()
+        machine.say(None)
+        await asyncio.sleep(seconds)
+    lost(machine)
+    async with machine.life():
+        told = machine.stopped()
+        assert record is not None
+        assert told is not None
+        assert structs.replace(told, epoch=0, rev=0) == structs.replace(record, epoch=0, rev=0)
+        await restored(machine, web)
+    assert machine.runtime.starts == [("shop", "web")]
+    lost(machine)
+    async with machine.life():
+        assert machine.stopped() is None
+
+
+async def test_what_came_back_is_not_down_again_with_the_next_life() -> None:
+    """Though the last step about its Eviction had said that it is down."""
+    machine = Machine()
+    async with machine.life():
+        web = await stopped_web(machine)
+        await restored(machine, web)
+        assert machine.stopped() is None
+    said = len(machine.heard)
+    async with machine.life():
+        await asyncio.sleep(10)
+    assert RECORD not in [delivery.topic for delivery in machine.heard[said:]]
+
+
+async def test_what_only_the_bus_knew_is_known_to_the_journal_from_then_on() -> None:
+    """A journal was lost, and the broker's store is lost after it."""
+    machine = Machine()
+    async with machine.life():
+        await stopped_web(machine)
+    machine.forget_journal()
+    async with machine.life():
+        machine.say(None)
+        await asyncio.sleep(1)
+    lost(machine)
+    async with machine.life():
+        assert machine.stopped() is not None
+
+
+async def test_what_a_person_cleared_from_the_bus_stays_cleared() -> None:
+    """The record goes, and with it what the journal has of it."""
+    machine = Machine()
+    async with machine.life():
+        await stopped_web(machine)
+        machine.say(None, RECORD)
+        machine.say(None)
+        await asyncio.sleep(60)
+    async with machine.life():
+        assert machine.stopped() is None
