@@ -35,6 +35,7 @@ from evictd.core.turn_state import (
     TurnRules,
     Undo,
 )
+from evictd.core.wording import name_text
 from evictd.responder.author import Expected, Responder, Work
 from evictd.shell.bus import Bus, Delivery, Listing
 from evictd.shell.bus.foreign import Foreign
@@ -268,6 +269,8 @@ class Turns:
 
     async def _work(self, key: str, uid: str, job: _Job) -> None:
         message: str | None = "failed: the work cancelled itself"
+        told = {"pod": name_text(job.work.pod), "eviction": job.work.eviction.metadata.name}
+        log.info("a turn begins", **told, dry_run=job.work.dry_run)
         try:
             with job.scope, self._target(job.work) as target:
                 async with target:
@@ -275,6 +278,7 @@ class Turns:
         finally:
             del self._jobs[uid]
             self._inbox.feed(key, Left(uid=uid, message=message))
+            log.info("a turn ends", **told, how=job.work.ending or message)
 
     @contextmanager
     def _target(self, work: Work) -> Iterator[anyio.Lock]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
+from structlog.testing import capture_logs
 
 from evictd.core.errors import InputError
 from evictd.responder import Responder, Work
@@ -62,6 +63,27 @@ async def test_the_work_begins_with_the_turn_and_its_end_completes_it() -> None:
         assert (first.message, first.completion_time) == ("begun", None)
         assert last.message == "everything is saved"
         assert last.completion_time is not None
+
+
+async def test_the_log_says_when_a_turn_begins_and_how_it_ended() -> None:
+    """For whoever has started the program and looks at it."""
+    drain = Drain()
+    with capture_logs() as told:
+        async with staged(responder(drain)) as stage:
+            await stage.evict("web")
+            await stage.until(lambda: stage.state("web") == "Completed")
+            await stage.evict("db")
+            await stage.withdraw("db")
+            await stage.until(lambda: len(drain.story) > 4)
+    turns = [line for line in told if line["event"].startswith("a turn")]
+    assert [(line["event"], line["pod"]) for line in turns] == [
+        ("a turn begins", "shop/web"),
+        ("a turn ends", "shop/web"),
+        ("a turn begins", "shop/db"),
+        ("a turn ends", "shop/db"),
+    ]
+    ends = [line["how"] for line in turns if line["event"] == "a turn ends"]
+    assert ends == ["everything is saved", "canceled"]
 
 
 async def test_the_work_knows_its_target_and_the_reason() -> None:
