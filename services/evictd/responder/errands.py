@@ -89,7 +89,7 @@ class Errands:
             return errand.refused(order, "the order is a dry run", self.moment(), steps)
         target = order.target
         if order.kind == OrderKind.FORGET and target is not None:
-            return self.restoring.forget(order, target)
+            return await self.restoring.forget(order, target)
         if (why := await self._held(order)) is not None:
             return errand.refused(order, why, self.moment())
         if order.kind == OrderKind.RESTORE and target is not None:

@@ -43,6 +43,7 @@ class Restoring:
         moment: Callable[[], Moment],
     ) -> None:
         self._node = outside.node
+        self._journal = outside.journal
         self._publisher = publisher
         self._hands = rejoining.hands
         self._rejoining = rejoining
@@ -61,12 +62,13 @@ class Restoring:
             self._looked_seconds = anyio.current_time()
             tasks.start_soon(self._look)
 
-    def forget(self, order: Order, target: PodReference) -> OrderStatus:
+    async def forget(self, order: Order, target: PodReference) -> OrderStatus:
         """Let go of the record of that life, for good; where there is none, it is so already."""
         topic = self._topic(target)
         held = self._publisher.published.get(topic)
         if isinstance(held, Stopped) and errand.not_ours(target, held) is None:
             self._publisher.retract(topic)
+            await self._written()
         return errand.finished(order, (), self._moment())
 
     async def carry_out(self, order: Order, target: PodReference) -> OrderStatus:
@@ -86,7 +88,12 @@ class Restoring:
             self._publisher.publish(topic, rest)
         elif topic in self._publisher.published:
             self._publisher.retract(topic)
+        await self._written()
         return status
+
+    async def _written(self) -> None:
+        """The journal has it too, or is behind: an order that was answered is not given again."""
+        await self._journal.commit(())
 
     async def _started(self, order: Order, target: PodReference, record: Stopped) -> StartOutcome:
         seconds = order.deadline_seconds or START_SECONDS

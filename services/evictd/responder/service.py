@@ -4,7 +4,7 @@ It decides nothing, `core.duty` does. A stop is a task of its own, so that a har
 for a soft one. It serves its home node only. [contract 2] [design, law 7]
 """
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 from msgspec import structs
 
 from evictd.core.duty import Assigned, Duty, Effect, Given, Listed, Look, Start, respond
-from evictd.core.effects import Stop, Tick
+from evictd.core.effects import Owned, Stop, Tick
 from evictd.core.moments import Now
 from evictd.core.protocol.vocabulary import DEFAULT_RESPONDER
 from evictd.responder.away import Away
@@ -106,14 +106,24 @@ class DefaultResponder:
             self._tasks = tasks
             tasks.start_soon(self.reclaiming.attend)
             self._outside.bus.attach(self)
-            for topic, record in records.items():  # a broker may have lost it
-                self.publisher.publish(topic, record)
+            self._tell_again(records)
             try:
                 await drive(self._step, Duty(), self._outside, self._perform, self.duties)
             finally:
                 self._outside.bus.detach(self)
                 self._tasks = None
                 tasks.cancel_scope.cancel()
+
+    def _tell_again(self, records: Mapping[str, Owned]) -> None:
+        """A broker may have lost them. What was told under a former name of this machine is told
+        under the present one."""
+        for former, record in records.items():
+            place = topics.place(former)
+            assert place is not None  # noqa: S101 - the journal has read the record by its topic
+            topic = place.kind.at(self._outside.node, **place.names)
+            if topic != former:
+                self._outside.journal.hold(former, None)
+            self.publisher.publish(topic, record)
 
     def deliver(self, delivery: Delivery) -> None:
         """Open a message and put it where it belongs."""

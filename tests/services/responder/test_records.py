@@ -7,8 +7,10 @@ import pytest
 from msgspec import structs
 from tests.services.responder.machine import NODE, WEB, Machine, eviction
 
+from evictd.core.effects import Owned
 from evictd.shell.bus import Router
-from evictd_schemas import Order, PodReference, topics
+from evictd.shell.journal import MemoryJournal
+from evictd_schemas import Order, OrderStatus, PodReference, topics
 
 pytestmark = pytest.mark.looptime
 
@@ -96,3 +98,48 @@ async def test_what_a_person_cleared_from_the_bus_stays_cleared() -> None:
         await asyncio.sleep(60)
     async with machine.life():
         assert machine.stopped() is None
+
+
+@pytest.mark.parametrize("kind", ["Restore", "Forget"])
+async def test_the_end_of_a_record_is_written_down_before_its_order_is_answered(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever was told that it is over is not contradicted by the next life, killed or not."""
+    machine = Machine()
+    waiting: dict[str, Owned | None] = {}
+    hold, commit = machine.journal.hold, machine.journal.commit
+
+    async def write(rows: Any) -> None:
+        for topic, message in waiting.items():
+            hold(topic, message)
+        waiting.clear()
+        await commit(rows)
+
+    monkeypatch.setattr(machine.journal, "hold", waiting.__setitem__)
+    monkeypatch.setattr(machine.journal, "commit", write)
+    async with machine.life():
+        web = await stopped_web(machine)
+        machine.say(None)
+        await asyncio.sleep(1)
+        assert RECORD in await machine.journal.records()
+        machine.say(Order(uid="back", kind=kind, target=web, deadline_seconds=60), ORDER)
+        await asyncio.sleep(100)
+    status = machine.retained(topics.ORDER_STATUS.at(NODE, name="restore"), OrderStatus)
+    assert status.state == "Finished"
+    assert await machine.journal.records() == {}
+
+
+async def test_a_machine_that_was_given_another_name_tells_who_is_down_under_that() -> None:
+    """Nobody listens to the former name, nor may it still write there."""
+    machine = Machine()
+    async with machine.life():
+        await stopped_web(machine)
+    record = (await machine.journal.records())[RECORD]
+    lost(machine)
+    machine.journal = MemoryJournal()
+    former = topics.STOPPED.at("edge-6", namespace="shop", name="web")
+    machine.journal.hold(former, record)
+    async with machine.life():
+        assert machine.stopped() is not None
+    assert former not in machine.bus.retained
+    assert await machine.journal.records() == {RECORD: record}
