@@ -13,6 +13,7 @@ from evictd.core.admission.objects import eviction_problems
 from evictd.core.effects import unstamped
 from evictd.core.protocol.inputs import Recalled, Requested
 from evictd.core.protocol.policy import EVICTD
+from evictd.core.protocol.steadiness import credible
 from evictd.shell.bus import Delivery
 from evictd.shell.reception import Opened
 from evictd_schemas import Eviction, RequestStatus, topics
@@ -86,7 +87,8 @@ class FirstList:
 
     def _recall_eviction(self, node: str, eviction: Eviction) -> None:
         metadata, pod = eviction.metadata, eviction.spec.target.pod
-        if pod is None or any(eviction_problems(EVICTD, eviction, None)):
+        problems = eviction_problems(EVICTD, eviction, None)
+        if pod is None or any(problems) or not credible(eviction):
             return  # not a word of ours
         key = str(key_of(node, metadata.namespace, pod))
         self._keys[node, metadata.namespace, metadata.name] = key

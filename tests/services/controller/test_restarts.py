@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from tests.services.controller.bench import (
     DEFAULT,
@@ -182,6 +183,32 @@ async def test_a_completion_reported_while_the_journal_was_lost_counts(bench: Be
     await bench.report(DRAIN, completionTime=bench.time())
     await bench.start()
     await bench.observe()
+    assert bench.states() == {DRAIN: "Completed", DEFAULT: "Active"}
+
+
+@pytest.mark.parametrize("field", ["lastTransitionTime", "startTime", "heartbeatTime"])
+@pytest.mark.parametrize("time", ["9999-12-31T23:59:59Z", "9999-12-31T23:59:29Z"])
+async def test_an_eviction_that_tells_of_the_end_of_all_times_is_no_word_of_ours(
+    bench: Bench, field: str, time: str
+) -> None:
+    """Somebody else wrote it; what it says is none of our clocks' times, and it ends nothing."""
+    await bench.begin()
+    await bench.observe(drained())
+    await bench.request()
+    await bench.report(DRAIN, heartbeatTime=bench.time())
+    await bench.kill()
+    bench.journal = MemoryJournal()
+    topic = "evictd/v1/edge/evictions/shop/pod-1-web"
+    told = msgspec.json.decode(bench.router.retained[topic])
+    for item in (*told["status"]["conditions"], *told["status"]["responders"]):
+        if field in item:
+            item[field] = time
+    await bench.say(topic, told)
+    await bench.start()
+    await bench.observe()
+    await bench.after(60)
+    assert bench.states() == {DRAIN: "Active", DEFAULT: "Inactive"}
+    await bench.report(DRAIN, completionTime=bench.time())
     assert bench.states() == {DRAIN: "Completed", DEFAULT: "Active"}
 
 

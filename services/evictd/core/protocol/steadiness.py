@@ -6,7 +6,7 @@ its moments stay comparable, and no deadline comes early or late.
 """
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from math import inf
 
 from msgspec import structs
@@ -18,6 +18,8 @@ from evictd_schemas import Eviction
 
 JUMP_SECONDS = 1.0
 """Differences up to this between two steps are slewing and are left alone."""
+PAST_MAX = datetime(9000, 1, 1, tzinfo=UTC)
+"""No clock of ours tells of a later time; to one before it every deadline can be added."""
 
 
 def steadied(rules: ControllerRules, case: Case, given: Given, now: Now) -> tuple[Case, Now]:
@@ -44,6 +46,11 @@ def translated(case: Case, given: Given) -> Given:
         completion_time=_shifted(given.report.completion_time, back_seconds),
     )
     return structs.replace(given, report=report)
+
+
+def credible(eviction: Eviction) -> bool:
+    """Whether a controller can have written these times."""
+    return all(time <= PAST_MAX for time in _past(eviction))
 
 
 def _skew_seconds(rules: ControllerRules, clock: Clock | None, now: Now) -> float:
