@@ -130,9 +130,10 @@ def test_nothing_is_started_where_the_mode_has_changed_meanwhile() -> None:
     assert len(records(effects)) == 1
 
 
-def left() -> Responder:
+def left(seconds: float = 1000.0) -> Responder:
     """A webhook has had its turn, and it is ours."""
     responder = Responder()
+    responder.seconds = seconds
     responder(Assigned(eviction=eviction()))
     effects = responder(Listed(uid=UID, pod=LEFT))
     assert only(effects, Stop) == []
@@ -155,6 +156,13 @@ def test_what_is_left_to_a_webhook_is_waited_for_and_then_given_up() -> None:
     assert report(effects).completion_time is not None
     assert not report(effects).target_gone
     assert records(effects) == []
+
+
+@pytest.mark.parametrize("seconds", [2.02, 26.87, 46.62])
+def test_it_is_waited_for_whatever_the_clock_shows(seconds: float) -> None:
+    """Half a minute more, and then less what it was, may be more than half a minute."""
+    assert seconds + LEFT_SECONDS - seconds > LEFT_SECONDS
+    assert left(seconds).duty.phase is Phase.PAUSING
 
 
 def test_a_hard_eviction_stops_what_is_left_to_a_webhook() -> None:

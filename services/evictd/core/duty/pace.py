@@ -18,9 +18,15 @@ ROUNDING_SECONDS = 1.0
 """What adding and subtracting may add to the longest wait of a kind."""
 
 
+def due(boot_seconds: float, longest_seconds: float, now: Now) -> bool:
+    """Whether a moment has come that was fixed at most `longest_seconds` before it."""
+    rest_seconds = boot_seconds - now.boot_seconds
+    return not 0 < rest_seconds <= longest_seconds + ROUNDING_SECONDS
+
+
 def rested(duty: Duty, now: Now) -> bool:
     """Whether the pause after the last attempt is over."""
-    return _due(duty.next_boot_seconds, PAUSE_MAX_SECONDS, now)
+    return due(duty.next_boot_seconds, PAUSE_MAX_SECONDS, now)
 
 
 def resumed(duty: Duty, now: Now) -> Duty:
@@ -34,7 +40,7 @@ def beaten(duty: Duty, now: Now) -> Duty:
     """A sign of life about every three minutes while something still happens."""
     if duty.phase not in (Phase.STOPPING, Phase.PAUSING, Phase.LOOKING) or duty.report is None:
         return duty
-    if not _due(_beat_boot_seconds(duty), HEARTBEAT_SECONDS, now) or _overdue(duty, now):
+    if not due(_beat_boot_seconds(duty), HEARTBEAT_SECONDS, now) or _overdue(duty, now):
         return duty
     report = structs.replace(duty.report, heartbeat_time=whole_second(now.utc))
     return structs.replace(duty, report=report, heartbeat_boot_seconds=now.boot_seconds)
@@ -61,9 +67,4 @@ def _overdue(duty: Duty, now: Now) -> bool:
     if duty.phase is not Phase.STOPPING or duty.grace_seconds is None:
         return False
     patience_seconds = duty.grace_seconds + OVERDUE_SECONDS
-    return _due(duty.began_boot_seconds + patience_seconds, patience_seconds, now)
-
-
-def _due(boot_seconds: float, longest_seconds: float, now: Now) -> bool:
-    rest_seconds = boot_seconds - now.boot_seconds
-    return not 0 < rest_seconds <= longest_seconds + ROUNDING_SECONDS
+    return due(duty.began_boot_seconds + patience_seconds, patience_seconds, now)

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from msgspec import structs
 
 from evictd.core.back_off import BACK_OFF_SECONDS_MAX, back_off_seconds
+from evictd.core.duty import pace
 from evictd.core.duty.outcomes import StartResult
 from evictd.core.duty.state import (
     Duty,
@@ -28,9 +29,6 @@ from evictd_schemas import Pod
 
 TRIES_MAX = 30
 """Starts that fail before it is left to its owner: with their pauses a day."""
-PAUSE_SECONDS_MAX = BACK_OFF_SECONDS_MAX + 1.0
-"""What lies further ahead than the longest pause, and what rounding adds, is a time of another
-boot."""
 
 Step: TypeAlias = tuple[Duty, tuple[Effect, ...]]
 
@@ -60,9 +58,13 @@ def rejoined(duty: Duty, given: Given | Tick, now: Now) -> Step:
                 return Duty(), ()
             if duty.phase is Phase.STARTING:
                 duty = _pausing(duty, now)
-        case _ if duty.phase is Phase.PAUSING and _due(duty.next_boot_seconds, now):
+        case _ if duty.phase is Phase.PAUSING and _rested(duty, now):
             duty = _starting(duty)
     return duty, _standing(duty, now)
+
+
+def _rested(duty: Duty, now: Now) -> bool:
+    return pace.due(duty.next_boot_seconds, BACK_OFF_SECONDS_MAX, now)
 
 
 def _starting(duty: Duty) -> Duty:
@@ -92,8 +94,3 @@ def _standing(duty: Duty, now: Now) -> tuple[Effect, ...]:
             return (Start(pod=life, runtime_id=duty.pod.runtime_id),)
         case _:
             return (WakeAt(boot_seconds=duty.next_boot_seconds),)
-
-
-def _due(boot_seconds: float, now: Now) -> bool:
-    rest_seconds = boot_seconds - now.boot_seconds
-    return not 0 < rest_seconds <= PAUSE_SECONDS_MAX

@@ -6,7 +6,7 @@ A hard eviction stops, whatever the way: a machine that is short cannot wait for
 
 from msgspec import structs
 
-from evictd.core.duty import telling
+from evictd.core.duty import pace, telling
 from evictd.core.duty.outcomes import StopOutcome, StopResult
 from evictd.core.duty.state import Duty
 from evictd.core.moments import Now
@@ -39,12 +39,13 @@ def left(duty: Duty, pod: Pod, now: Now) -> Duty:
     since = now.boot_seconds if duty.left_boot_seconds is None else duty.left_boot_seconds
     duty = structs.replace(duty, left_boot_seconds=since)
     name = name_text(pod)
-    rest_seconds = since + LEFT_SECONDS - now.boot_seconds
-    if not 0 < rest_seconds <= LEFT_SECONDS:
+    end = since + LEFT_SECONDS
+    if pace.due(end, LEFT_SECONDS, now):
         message = f"{name} is left to its webhook and still runs; only a hard eviction stops it"
         return telling.completed(duty, message, now, gone=False)
     message = f"{name} is left to its webhook; only a hard eviction stops it"
-    return telling.waiting(duty, message, now, pause_seconds=min(LEFT_LOOK_SECONDS, rest_seconds))
+    pause_seconds = min(LEFT_LOOK_SECONDS, end - now.boot_seconds)
+    return telling.waiting(duty, message, now, pause_seconds=pause_seconds)
 
 
 def restarts(duty: Duty, outcome: StopOutcome) -> bool:
