@@ -32,7 +32,8 @@ class Judgement(Struct, frozen=True, kw_only=True):
 
     `shown`: every threshold that is published, `met` and `due` keys of thresholds. `foreseen`: by
     key, why a soft one is due before its grace has ended. `slept`: there was a gap, so that this
-    pass only observes and nothing is due yet; never two passes in a row.
+    pass only observes and nothing is due yet. Never twice in a row where a line that nobody waits
+    for was met the first time.
     """
 
     shown: tuple[Threshold, ...]

@@ -106,7 +106,7 @@ class Engine:
 
         what = f"statistics of container {container_id[:12]}"
         answers = await self._ask_for(what, STATISTICS_SECONDS, tuple[Figures, ...], ask)
-        return next(iter(answers or ()), None)  # none where it ends while the engine collects
+        return answers[0] if answers else None  # none where it ends while the engine collects
 
     async def stop(
         self, container_id: str, grace_seconds: int | None, own_grace_seconds: int
