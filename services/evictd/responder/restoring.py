@@ -84,12 +84,22 @@ class Restoring:
             return errand.refused(order, why or "", self._moment())
         outcome = await self._started(order, target, record)
         status, rest = errand.restored(order, record, outcome, self._moment())
-        if rest is not None:
-            self._publisher.publish(topic, rest)
-        elif topic in self._publisher.published:
-            self._publisher.retract(topic)
+        self._replace(topic, record, rest)
         await self._written()
         return status
+
+    def _replace(self, topic: str, record: Stopped, rest: Stopped | None) -> None:
+        """Only what is there still.
+
+        While it was started, it may have been forgotten, or seen to run and stopped once more.
+        """
+        held = self._publisher.published.get(topic)
+        if not isinstance(held, Stopped) or held.uid != record.uid:
+            return
+        if rest is None:
+            self._publisher.retract(topic)
+        else:
+            self._publisher.publish(topic, rest)
 
     async def _written(self) -> None:
         """The journal has it too, or is behind: an order that was answered is not given again."""

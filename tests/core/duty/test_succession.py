@@ -74,6 +74,20 @@ def test_a_smaller_grace_of_the_new_one_shortens_the_stop_that_runs() -> None:
     assert stop.grace_seconds == 1
 
 
+@pytest.mark.parametrize(("state", "dry_run"), [("Inactive", False), ("Active", True)])
+def test_who_may_not_stop_it_does_not_shorten_the_stop_that_runs(
+    state: str, *, dry_run: bool
+) -> None:
+    """It has not the turn, or is only a rehearsal."""
+    responder = Responder()
+    stopping(responder, grace=600)
+    made = another(state, grace=1)
+    made = structs.replace(made, status=structs.replace(made.status, dry_run=dry_run))
+    (stop,) = only(responder(Assigned(eviction=made)), Stop)
+    assert isinstance(stop, Stop)
+    assert stop.grace_seconds == 600
+
+
 def test_a_start_that_runs_goes_on_and_is_written_down_where_it_fails() -> None:
     """The new one hears at once that its target has gone."""
     responder = Responder()

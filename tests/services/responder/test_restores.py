@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.services.responder.machine import NODE, WEB, Machine, eviction
+from tests.services.responder.machine import NODE, WEB, Machine, eviction, topic
 
 from evictd.core.duty import StartOutcome, StartResult
 from evictd.core.rules import Mode, Rules
@@ -223,3 +223,44 @@ async def test_an_order_that_is_taken_back_is_given_up() -> None:
         await asyncio.sleep(100)
     assert STATUS not in machine.bus.retained
     assert machine.stopped() is not None
+
+
+async def test_what_was_forgotten_while_it_was_started_stays_forgotten() -> None:
+    """The start fails, and what is left of the record is nobody's any more."""
+    machine = Machine()
+    machine.runtime.start_seconds = 10
+    machine.runtime.start_failure = "no such network"
+    async with machine.life():
+        web = await stopped_web(machine)
+        machine.say(order(web), ORDER)
+        await asyncio.sleep(2)
+        forget = Order(uid="for good", kind="Forget", target=web)
+        machine.say(forget, topics.ORDER.at(NODE, name="forget"))
+        await asyncio.sleep(20)
+    assert machine.retained(STATUS, OrderStatus).state == "Failed"
+    assert machine.stopped() is None
+
+
+class Slow(FakeRuntime):
+    """It takes its time to say that what it has started runs."""
+
+    async def start(self, namespace: str, name: str, runtime_id: str) -> StartOutcome:
+        outcome = await super().start(namespace, name, runtime_id)
+        await asyncio.sleep(5)
+        return outcome
+
+
+async def test_what_is_stopped_again_before_its_start_was_confirmed_is_down() -> None:
+    """The next life of it; the order was about the one before."""
+    machine = Machine(runtime := Slow())
+    machine.runtime = runtime
+    async with machine.life():
+        web = await stopped_web(machine)
+        machine.say(order(web), ORDER)
+        await asyncio.sleep(1)
+        (again,) = (await runtime.list()).workloads
+        machine.say(eviction(again.reference, name="web-2"), topic("web-2"))
+        await asyncio.sleep(20)
+    record = machine.stopped()
+    assert record is not None
+    assert record.uid == again.reference.uid

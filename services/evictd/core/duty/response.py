@@ -80,7 +80,7 @@ def _assigned(rules: Rules, duty: Duty, eviction: Eviction, now: Now) -> Step:
     if foreign or duty.target is None:
         return Duty(), ()
     if duty.phase is Phase.STOPPING:
-        return _standing(rules, _shortened(duty, now), now)
+        return _standing(rules, _shortened(rules, duty, now), now)
     if duty.phase is Phase.STARTING:
         return _standing(rules, duty, now)
     if not duty.active and duty.phase is not Phase.DONE:
@@ -221,10 +221,12 @@ def _standing(rules: Rules, duty: Duty, now: Now) -> Step:
     return duty, tuple(effects)
 
 
-def _shortened(duty: Duty, now: Now) -> Duty:
+def _shortened(rules: Rules, duty: Duty, now: Now) -> Duty:
     """A smaller grace that arrives while the stop runs shortens it; nothing lengthens it."""
     asked, rest = _asked_seconds(duty), duty.rest_seconds(now.boot_seconds)
     target = duty.target
+    if duty.eviction is None or not duty.active or _dryness(rules, duty.eviction) is not None:
+        return duty  # whoever may not stop it may not hurry it either
     if asked is None or target is None or (rest is not None and asked >= rest):
         return duty
     name = name_text(target)
