@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import socket
+import threading
 import traceback
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -22,7 +23,7 @@ from evictd.core.effects import Publish, Tick, WakeAt
 from evictd.core.errors import Bug, HostError
 from evictd.core.moments import Now
 from evictd.core.rules import Rules
-from evictd.shell import logs, vitals
+from evictd.shell import blocking, logs, vitals
 from evictd.shell.bus import Delivery, Listing
 from evictd.shell.bus.presence import read_status
 from evictd.shell.clock import SystemClock
@@ -194,6 +195,25 @@ async def test_a_place_that_takes_no_sign_of_life_ends_nothing_and_is_told(
     await asyncio.to_thread(place.rmdir)
     await asyncio.to_thread(place.touch)
     await asyncio.to_thread(signs.close)
+
+
+async def test_a_machine_that_has_no_thread_to_give_ends_no_process_and_hides_no_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Signs of life are told as missing meanwhile; the end leaves their files where they are."""
+
+    def start(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(vitals, "BEAT_SECONDS", 0.1)
+    monkeypatch.setattr(blocking, "START_SECONDS", 0.05)
+    told: list[str] = []
+    monkeypatch.setattr(Notifier, "tell", lambda _notifier, **state: told.extend(state.values()))
+    async with running(tmp_path) as counter:
+        monkeypatch.setattr(threading.Thread, "start", start)
+        await until(lambda: "no sign of life can be written: can't start new thread" in told)
+        observe(counter)
+        await counted(counter, 1)
 
 
 async def test_a_worker_that_stays_at_one_batch_is_not_alive(

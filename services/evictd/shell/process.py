@@ -6,7 +6,7 @@ It knows what workers need and how they end, and nothing of what they decide. [d
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 import anyio
 import structlog
 
-from evictd.core.errors import Bug, EvictdError
+from evictd.core.errors import Bug, EvictdError, HostError
 from evictd.core.rules import Rules
 from evictd.shell.blocking import in_thread
 from evictd.shell.bus import Delivery, Router
@@ -179,7 +179,8 @@ class _Life:
             plain = _plain(group)
             raise plain from plain.__cause__ or group  # its own says where it happened
         finally:
-            await in_thread(self._vitals.close)
+            with suppress(HostError):  # no thread is to be had; whoever looks finds the files old
+                await in_thread(self._vitals.close)
 
     async def _work(self) -> None:
         async with anyio.create_task_group() as working:

@@ -18,12 +18,14 @@ STUCK_SECONDS = 30.0
 """A worker that has been at one batch longer is not alive: no step and no publish takes so long."""
 LAG_BEATS = 30
 """The lag that is shown is the worst of so many beats."""
+UNWRITTEN = "no sign of life can be written"
 
 
 class Vitals:
     """Of the workers of this process; `folder` None writes no files.
 
-    A disk that takes no file is no reason to end: it may be what has to be relieved.
+    A disk that takes no file, or a machine that has no thread to give, is no reason to end: it may
+    be what has to be relieved.
     """
 
     def __init__(
@@ -59,10 +61,15 @@ class Vitals:
         self._lags = [*self._lags[1:], max(0.0, loop.time() - due_seconds)]
         alive = self.alive()
         if self._folder is not None:
-            self.problem = await loop.run_in_executor(
-                self._thread, self._write, self._folder, alive
-            )
+            self.problem = await self._written(self._folder, alive)
         return alive
+
+    async def _written(self, folder: Path, alive: list[str]) -> str:
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._thread, self._write, folder, alive)
+        except RuntimeError as error:  # its thread cannot be started; it is tried again
+            return f"{UNWRITTEN}: {error}"
 
     def close(self) -> None:
         """Delete the files: who ended orderly is not silent but gone."""
@@ -84,5 +91,5 @@ class Vitals:
                 fresh.write_text(f"{seconds:.3f}\n")
                 fresh.replace(folder / f"{name}.alive")
         except OSError as error:
-            return f"no sign of life can be written: {error.strerror}"
+            return f"{UNWRITTEN}: {error.strerror}"
         return ""
