@@ -214,6 +214,7 @@ async def test_a_machine_that_has_no_thread_to_give_ends_no_process_and_hides_no
         await until(lambda: "no sign of life can be written: can't start new thread" in told)
         observe(counter)
         await counted(counter, 1)
+    assert "1" in told, "it was ready, and its watchdog content"
 
 
 async def test_a_worker_that_stays_at_one_batch_is_not_alive(
