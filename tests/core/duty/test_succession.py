@@ -9,7 +9,6 @@ from evictd.core.duty import (
     Effect,
     Listed,
     Look,
-    Phase,
     Start,
     StartEnded,
     StartOutcome,
@@ -120,7 +119,7 @@ def test_of_two_stops_that_run_the_end_counts_also_when_the_turn_is_over() -> No
     responder(Assigned(eviction=eviction(grace=1)))
     responder(Assigned(eviction=eviction(state="Interrupted", grace=1)))
     responder(StopEnded(uid=UID, outcome=FAILED))
-    assert responder.duty.phase is Phase.IDLE
+    assert not responder.duty.active
     assert written(responder(StopEnded(uid=UID, outcome=GONE))) == [UID]
 
 

@@ -7,9 +7,11 @@ import pytest
 from msgspec import structs
 from tests.services.responder.machine import NODE, WEB, Machine, eviction
 
+from evictd.core.duty import StopOutcome, StopResult
 from evictd.core.effects import Owned
 from evictd.shell.bus import Router
 from evictd.shell.journal import MemoryJournal
+from evictd.testing.runtime import FakeRuntime
 from evictd_schemas import Order, OrderStatus, PodReference, topics
 
 pytestmark = pytest.mark.looptime
@@ -143,3 +145,56 @@ async def test_a_machine_that_was_given_another_name_tells_who_is_down_under_tha
         assert machine.stopped() is not None
     assert former not in machine.bus.retained
     assert await machine.journal.records() == {RECORD: record}
+
+
+class TimedOut(FakeRuntime):
+    """Its engine answers no hurried stop in time, and may carry it out all the same."""
+
+    late_seconds: float | None = 8
+
+    async def stop(self, pod: PodReference, grace_seconds: int | None) -> StopOutcome:
+        if grace_seconds is None or grace_seconds > 1:
+            return await super().stop(pod, grace_seconds)
+        if self.late_seconds is not None:
+            loop = asyncio.get_running_loop()
+            loop.call_later(self.late_seconds, self.end, pod.namespace, pod.name)
+        return StopOutcome(result=StopResult.FAILED, why="no answer")
+
+
+@pytest.mark.parametrize("killed", [False, True])
+async def test_a_failed_stop_that_comes_true_after_its_eviction_was_collected_is_down(
+    *, killed: bool
+) -> None:
+    """In this life or the next, also where a broker lost its store."""
+    machine = Machine(runtime := TimedOut())
+    web = runtime.begin(WEB, stops_in_seconds=None)
+    async with machine.life():
+        machine.say(eviction(web, grace=1))
+        await asyncio.sleep(1)
+        machine.say(None)
+        await asyncio.sleep(1 if killed else 20)
+    if killed:
+        await asyncio.sleep(20)
+        lost(machine)
+    async with machine.life() as responder:
+        await asyncio.sleep(1)
+        assert responder.duties == {}
+    record = machine.stopped()
+    assert record is not None
+    assert record.uid == web.uid
+
+
+async def test_the_end_of_one_stop_counts_after_another_failed_and_all_was_collected() -> None:
+    """The hurried one was not answered."""
+    machine = Machine(runtime := TimedOut())
+    runtime.late_seconds = None
+    web = runtime.begin(WEB, stops_in_seconds=20)
+    async with machine.life() as responder:
+        machine.say(eviction(web, grace=60))
+        await asyncio.sleep(5)
+        machine.say(eviction(web, grace=1))
+        await asyncio.sleep(1)
+        machine.say(None)
+        await asyncio.sleep(30)
+        assert machine.stopped() is not None
+        assert responder.duties == {}

@@ -48,6 +48,8 @@ def beaten(duty: Duty, now: Now) -> Duty:
 
 def wake_boot_seconds(duty: Duty, now: Now) -> float | None:
     """When to look again without being told anything; None where there is nothing to do by then."""
+    if duty.doubtful and duty.phase is Phase.PAUSING:
+        return duty.next_boot_seconds
     if not duty.active:
         return None
     if duty.phase is Phase.STOPPING:

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from msgspec import structs
 
-from evictd.core.duty import budgets, pace, rejoining, telling, ways
+from evictd.core.duty import budgets, doubt, pace, rejoining, telling, ways
 from evictd.core.duty.outcomes import StartOutcome, StopOutcome, StopResult
 from evictd.core.duty.state import (
     Assigned,
@@ -73,6 +73,7 @@ def forbidden(rules: Rules) -> str | None:
 
 def _assigned(rules: Rules, duty: Duty, eviction: Eviction, now: Now) -> Step:
     """The newest state of the Eviction, or another one under its name."""
+    was_doubtful = duty.doubtful
     if duty.eviction is None or duty.eviction.metadata.uid != eviction.metadata.uid:
         duty = succeeded(duty, eviction, now)
     duty = structs.replace(duty, eviction=eviction, dismissed=False)
@@ -84,8 +85,13 @@ def _assigned(rules: Rules, duty: Duty, eviction: Eviction, now: Now) -> Step:
     if duty.phase is Phase.STARTING:
         return _standing(rules, duty, now)
     if not duty.active and duty.phase is not Phase.DONE:
-        return structs.replace(duty, phase=Phase.IDLE), ()
-    if duty.phase is Phase.IDLE or (duty.phase is Phase.PAUSING and _sooner(rules, duty, eviction)):
+        idle = structs.replace(duty, phase=Phase.IDLE)
+        return _doubted(rules, idle, now) if idle.doubtful else (idle, ())
+    if (
+        was_doubtful
+        or duty.phase is Phase.IDLE
+        or (duty.phase is Phase.PAUSING and _sooner(rules, duty, eviction))
+    ):
         duty = structs.replace(duty, phase=Phase.LOOKING)
     return _standing(rules, duty, now)
 
@@ -96,13 +102,18 @@ def _dismissed(rules: Rules, duty: Duty, now: Now) -> Step:
         return Duty(), ()
     if duty.phase in (Phase.STOPPING, Phase.STARTING):
         return _standing(rules, structs.replace(duty, dismissed=True), now)
-    return Duty(), telling.retracted(rules, duty)
+    left = structs.replace(duty, dismissed=True)
+    return _doubted(rules, left, now) if left.doubtful else (Duty(), telling.retracted(rules, duty))
 
 
 def _listed(rules: Rules, duty: Duty, listed: Listed, now: Now) -> Step:
     """Only a uid that a runtime of this machine has listed is ours; of others nothing is said."""
     uid, target = listed.uid, duty.target
-    if duty.phase is not Phase.LOOKING or not duty.active or target is None or target.uid != uid:
+    if duty.phase is not Phase.LOOKING or target is None or target.uid != uid:
+        return _standing(rules, duty, now)
+    if duty.doubtful:
+        return _settled(rules, duty, listed, now)
+    if not duty.active:
         return _standing(rules, duty, now)
     # A life that was listed before and is not now: the runtime itself tells that it has gone.
     pod = duty.pod if listed.pod is None else listed.pod
@@ -171,6 +182,8 @@ def _ended(rules: Rules, duty: Duty, uid: str, outcome: StopOutcome, now: Now) -
         why = f"{name_text(target)}: {outcome.why}"
         duty = structs.replace(duty, signalled=duty.signalled or was_tried)
         duty = telling.failed(duty, cause, why, now)
+        if duty.doubtful:
+            return _doubted(rules, duty, now)
         if duty.dismissed:
             return Duty(), telling.retracted(rules, duty)
         return _standing(rules, duty, now)
@@ -188,6 +201,26 @@ def _ended(rules: Rules, duty: Duty, uid: str, outcome: StopOutcome, now: Now) -
     return duty, (*effects, *record)
 
 
+def _doubted(rules: Rules, duty: Duty, now: Now) -> Step:
+    """Our turn is over, but a stop may still come true: it is looked at whether it does."""
+    retracted = telling.retracted(rules, duty) if duty.dismissed else ()
+    report = None if duty.dismissed else duty.report
+    looking = structs.replace(duty, phase=Phase.LOOKING, report=report)
+    duty, effects = _standing(rules, looking, now)
+    return duty, (*retracted, *effects)
+
+
+def _settled(rules: Rules, duty: Duty, listed: Listed, now: Now) -> Step:
+    """What came true is written down; what still lives is left alone in the end."""
+    if not doubt.over(duty, listed, now):
+        return _standing(rules, doubt.waiting(duty, now), now)
+    is_down = doubt.gone(listed) and doubt.down(duty, listed)
+    record = telling.record(rules, duty, now) if is_down else ()
+    if duty.dismissed:
+        return Duty(), record
+    return structs.replace(duty, phase=Phase.IDLE, signalled=False), record
+
+
 def _started(rules: Rules, duty: Duty, uid: str, outcome: StartOutcome, now: Now) -> Step:
     """It lives again, or it is down because of us like any other."""
     target = duty.target
@@ -202,7 +235,8 @@ def _started(rules: Rules, duty: Duty, uid: str, outcome: StartOutcome, now: Now
 
 def _standing(rules: Rules, duty: Duty, now: Now) -> Step:
     """Everything that the phase asks for; nothing is reported when it is not our turn."""
-    if duty.phase is Phase.PAUSING and duty.active and pace.rested(duty, now):
+    waits = duty.active or duty.doubtful
+    if duty.phase is Phase.PAUSING and waits and pace.rested(duty, now):
         duty = structs.replace(duty, phase=Phase.LOOKING)
     duty = pace.beaten(pace.resumed(duty, now), now)
     effects: list[Effect] = []
@@ -210,7 +244,8 @@ def _standing(rules: Rules, duty: Duty, now: Now) -> Step:
     if duty.active and duty.report is not None:
         effects.append(Publish(topic=telling.report_topic_of(rules, duty), message=duty.report))
     if duty.phase is Phase.LOOKING and target is not None:
-        effects.append(Look(pod=target, everyone=budgets.hold(rules, duty.eviction)))
+        everyone = duty.doubtful or budgets.hold(rules, duty.eviction)
+        effects.append(Look(pod=target, everyone=everyone))
     if duty.phase is Phase.STOPPING and target is not None:
         rest = duty.rest_seconds(now.boot_seconds)
         effects.append(Stop(pod=target, grace_seconds=rest, signal=telling.signal_of(duty)))

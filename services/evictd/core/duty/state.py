@@ -104,6 +104,12 @@ class Duty(Struct, frozen=True, kw_only=True):
         return self.ended or begun or self.is_rejoining
 
     @property
+    def doubtful(self) -> bool:
+        """Whether a stop that failed may still come true, while it is not our turn to try again."""
+        waits = self.phase in (Phase.IDLE, Phase.LOOKING, Phase.PAUSING)
+        return self.signalled and not self.active and waits and self.eviction is not None
+
+    @property
     def ended(self) -> bool:
         """Whether this life of its workload is known to be over."""
         over = self.phase in (Phase.DONE, Phase.STARTING)

@@ -22,7 +22,15 @@ def succeeded(duty: Duty, eviction: Eviction, now: Now) -> Duty:
         return new
     if duty.phase in (Phase.STOPPING, Phase.STARTING):
         return _renamed(duty, eviction, now)
-    return structs.replace(new, pod=duty.pod, signalled=True) if duty.signalled else new
+    if not duty.signalled:
+        return new
+    return structs.replace(
+        new,
+        pod=duty.pod,
+        signalled=True,
+        grace_seconds=duty.grace_seconds,
+        began_boot_seconds=duty.began_boot_seconds,
+    )
 
 
 def _renamed(duty: Duty, eviction: Eviction, now: Now) -> Duty:
