@@ -55,6 +55,22 @@ def typed(found: Eviction, kind: str) -> Eviction:
     return structs.replace(found, status=structs.replace(found.status, type=kind))
 
 
+async def test_what_its_owner_ended_while_it_was_held_is_not_down_because_of_evictd(
+    machine: Machine, desk: Desk
+) -> None:
+    """So that it is not started against his will once there is room."""
+    web = machine.runtime.begin(WEB)
+    desk.held()
+    async with machine.life():
+        machine.say(typed(eviction(web), "Soft"))
+        await asyncio.sleep(1)
+        machine.runtime.end("shop", "web")
+        desk.free()
+        await asyncio.sleep(60)
+    assert machine.reports()[-1].target_gone
+    assert machine.stopped() is None
+
+
 @pytest.mark.parametrize(
     "text", ["", "1h", "2026-01-01T01:00:00Z", '{"verb": "Hold", "target": "shop/web"}', "nonsense"]
 )

@@ -156,6 +156,7 @@ def _begun(rules: Rules, duty: Duty, pod: Pod, listed: Listed, now: Now) -> Step
         phase=Phase.STOPPING,
         grace_seconds=grace,
         began_boot_seconds=now.boot_seconds,
+        found_gone=gone and not duty.signalled,
         left_boot_seconds=None,
     )
     wait = "its own grace" if grace is None else f"a grace of {grace} s"
@@ -191,14 +192,22 @@ def _ended(rules: Rules, duty: Duty, uid: str, outcome: StopOutcome, now: Now) -
     if forbidden(rules) is None and ways.restarts(duty, outcome):
         again = telling.completed(duty, f"{end}; it is started again at once", now, gone=True)
         return _standing(rules, structs.replace(again, phase=Phase.STARTING), now)
-    # A name that runs again is not down. One that is not found counts as ours, since the order to
-    # stop was given: after a crash in the middle of a stop nothing else is left to see.
-    other_life = outcome.result is StopResult.OTHER_UID
-    record = () if other_life else telling.record(rules, duty, now)
+    record = telling.record(rules, duty, now) if _ours(duty, outcome) else ()
     if duty.dismissed:
         return Duty(), (*telling.retracted(rules, duty), *record)
     duty, effects = _standing(rules, telling.completed(duty, end, now, gone=True), now)
     return duty, (*effects, *record)
+
+
+def _ours(duty: Duty, outcome: StopOutcome) -> bool:
+    """Whether what has ended is down because of us; a name that runs again is not down.
+
+    One that is not found counts as ours, since the order to stop was given: after a crash in the
+    middle of a stop nothing else is left to see. Unless it had gone before, while it was held.
+    """
+    if outcome.result is StopResult.NOT_FOUND:
+        return not duty.found_gone
+    return outcome.result is not StopResult.OTHER_UID
 
 
 def _doubted(rules: Rules, duty: Duty, now: Now) -> Step:

@@ -39,7 +39,8 @@ class Duty(Struct, frozen=True, kw_only=True):
     `pod` is what the runtime said of the target when it was last listed; `grace_seconds` is that of
     the running stop; `signalled`: an earlier attempt may have reached it; `withheld`: the last look
     found that a budget keeps it; `held`: that a hold does, as long as it is soft; `dismissed`: the
-    Eviction was collected while the stop ran; `left_boot_seconds`: since when its end is left to
+    Eviction was collected while the stop ran; `found_gone`: before any stop of ours the last look
+    found nobody; `left_boot_seconds`: since when its end is left to
     its webhook.
     """
 
@@ -54,6 +55,7 @@ class Duty(Struct, frozen=True, kw_only=True):
     signalled: bool = False
     withheld: bool = False
     held: bool = False
+    found_gone: bool = False
     left_boot_seconds: float | None = None
     report: Report | None = None
     dismissed: bool = False
