@@ -1,6 +1,7 @@
 """The broker that evictd owns, with its logins and its access list, for real."""
 
 import asyncio
+import errno
 import os
 import signal
 import socket
@@ -261,6 +262,36 @@ async def test_it_is_started_again_when_it_dies(broker: OwnedBroker) -> None:
             return False
 
     await until(takes_logins)
+    assert broker.port == port
+
+
+@pytest.mark.parametrize(
+    ("place", "error"),
+    [
+        ("folder.whole_file.replace", OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))),
+        ("owned.asyncio.create_subprocess_exec", BlockingIOError(errno.EAGAIN, "no process id")),
+        ("owned.asyncio.create_subprocess_exec", RuntimeError("can't start new thread")),
+    ],
+    ids=["disk", "process id", "thread"],
+)
+async def test_a_machine_that_is_short_of_something_is_no_reason_to_leave_it_dead(
+    broker: OwnedBroker, monkeypatch: pytest.MonkeyPatch, place: str, error: Exception
+) -> None:
+    """It is just then that it is needed: a start that fails is tried again."""
+    port, pid = broker.port, broker.pid
+    failed: list[Exception] = []
+
+    def fails(*_: object, **__: object) -> None:
+        failed.append(error)
+        raise error
+
+    with monkeypatch.context() as short:
+        short.setattr(f"evictd.shell.broker.{place}", fails)
+        os.kill(pid, signal.SIGKILL)
+        await until(lambda: failed)
+    if broker.pid != pid:
+        os.kill(broker.pid, signal.SIGKILL)
+    await until(lambda: broker.restarts > 1 and broker.pid != pid)
     assert broker.port == port
 
 

@@ -18,7 +18,7 @@ from typing import Self
 
 import structlog
 
-from evictd.core.errors import HostError, InputError, PeerError
+from evictd.core.errors import EvictdError, HostError, InputError, PeerError
 from evictd.shell.back_off import BackOff
 from evictd.shell.blocking import in_thread
 from evictd.shell.broker import processes
@@ -30,6 +30,8 @@ from evictd.shell.ending import cancelled
 START_SECONDS = 10.0
 STOP_SECONDS = 5.0
 """SIGTERM saves the database; then SIGKILL."""
+SHORTAGES = (EvictdError, OSError, RuntimeError)
+"""What a start may end with on a machine that has no room, no process id or no thread to give."""
 TOO_LONG = b"(a line that is too long to be shown)"
 LINES_MAX = 20
 """Last lines of the broker's own log, for the error that tells why it did not start."""
@@ -183,8 +185,8 @@ class OwnedBroker:
             await asyncio.sleep(back_off.pause_seconds(loop.time() - began))
             try:
                 await self._start()
-            except PeerError as error:
-                log.error("broker does not start", reason=str(error))  # noqa: TRY400 - it is tried again
+            except SHORTAGES as error:
+                log.error("broker not started in order", reason=str(error))  # noqa: TRY400 - it is tried again
 
     async def _end(self) -> None:
         if self._process is not None and self._process.returncode is None:
