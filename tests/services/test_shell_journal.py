@@ -186,6 +186,16 @@ async def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
             pass
 
 
+async def test_a_journal_that_was_there_is_opened_without_a_write(tmp_path: Path) -> None:
+    """So that a responder that was killed can begin anew on a disk that is full."""
+    async with opened(tmp_path) as journal:
+        await journal.commit([counted(1)])
+    async with opened(tmp_path) as journal:
+        assert [row.state for row in await journal.rows()] == [Count(number=1)]
+        written = await asyncio.to_thread((tmp_path / "journal-wal").stat)
+        assert written.st_size == 0
+
+
 async def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     await asyncio.to_thread((tmp_path / "file").touch)
     with pytest.raises(HostError, match="cannot be used"):

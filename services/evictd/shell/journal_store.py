@@ -163,7 +163,8 @@ class Store:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         check_format(self.path, version)
         connection.executescript(TABLES)
-        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        if version != FORMAT:  # on a full disk a journal that is not changed can be opened
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
         self._number = connection.execute("SELECT max(number) FROM rows").fetchone()[0] or 0
 
     def _all(self, statement: str) -> list[Any]:
