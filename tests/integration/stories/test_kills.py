@@ -251,6 +251,37 @@ def test_who_is_down_is_told_to_a_broker_that_forgot_it_while_nobody_could_say_i
         assert separate.ear.now(record)["uid"] == before["uid"]
 
 
+@pytest.mark.parametrize("in_the_middle", [False, True])
+def test_everything_killed_with_a_broker_that_keeps_nothing_leaves_on_record_who_is_down(
+    separate: Site,
+    broker: Any,
+    machine: Kernel,
+    acting: Callable[[], Settings],
+    *,
+    in_the_middle: bool,
+) -> None:
+    """After its end, or while the grace runs: then the stop is taken up again from the journal."""
+    story = Story(machine, acting() | {"evictionHardGracePeriod": GRACE_SECONDS}, deaf=True)
+    separate.settings = story.settings
+    record = f"{ROOT}/stopped/{PARENT}/greedy"
+    with separate.running("up"):
+        story.memory_runs_short()
+        until("SIGTERM has reached it", lambda: story.greedy.signals)
+        if not in_the_middle:
+            until("it is written down", lambda: separate.ear.now(record))
+        epoch = separate.status("up")["epoch"]
+        separate.kill("up")
+        assert story.greedy.lives is in_the_middle
+        broker.kill()
+        broker.start()
+        separate.ear.state.clear()
+        separate.start("up")
+        until("it is told again", lambda: separate.ear.now(record))
+        assert separate.ear.now(record)["epoch"] > epoch
+        assert not story.greedy.lives
+        assert all(workload.lives for workload in story.others)
+
+
 def test_a_request_that_came_while_the_controller_was_dead_is_carried_out(
     separate: Site, machine: Kernel, acting: Callable[[], Settings]
 ) -> None:
