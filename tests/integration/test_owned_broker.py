@@ -19,6 +19,7 @@ from tests.waiting import until
 
 from evictd.core.errors import HostError, InputError, PeerError
 from evictd.core.exchange import Exchange
+from evictd.shell import whole_file
 from evictd.shell.broker import OwnedBroker, access_list, owned, owned_address, processes
 from evictd.shell.broker.access import USERS, Asking
 from evictd.shell.broker.folder import Folder
@@ -219,6 +220,26 @@ async def test_port_logins_and_state_outlive_an_orderly_end(folder: Path) -> Non
         assert second.port == first.port
         assert second.address("operator").password == first.address("operator").password
         assert await retained(second) == {OBSERVATION: b"collector"}
+
+
+async def test_it_begins_anew_on_a_disk_that_is_full(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which is what evictd is there to cure: whatever it needs is there already."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async with OwnedBroker(folder) as first:
+        port = first.port
+    monkeypatch.setattr(whole_file, "replace", full)
+    async with OwnedBroker(folder) as second:
+        assert second.port == port
+        assert await says(second, "collector", OBSERVATION)
+    await asyncio.to_thread((folder / "broker" / "passwd").chmod, 0o644)
+    with pytest.raises(HostError, match="cannot be written"):
+        async with OwnedBroker(folder):
+            pass
 
 
 async def test_another_process_finds_the_broker_with_a_login(

@@ -8,6 +8,7 @@ import json
 import os
 import pwd
 import socket
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,12 @@ from evictd.shell.kernel_text import COUNTER_MAX, PROCESS_ID_MAX
 USER = "mosquitto"
 """The account that the package makes; without it, or where it cannot reach the folder, the broker
 runs as we do."""
+PRIVATE = 0o600
+"""The mode of what is written here: passwords are among it."""
 RECORD_MAX = {"port": PORT_MAX, "pid": PROCESS_ID_MAX}
 """A greater number is none: somebody has written into our file."""
 CONFIGURATION = """\
-# Written by evictd at each start.
+# Written by evictd, and again at its next start where it was changed.
 listener {port} 127.0.0.1
 allow_anonymous false
 password_file {folder}/passwd
@@ -74,10 +77,10 @@ class Folder:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             logins = self.logins()
             logins |= {user: new_password() for user in users if user not in logins}
-            whole_file.replace(self._logins, json.dumps(logins).encode())
-            whole_file.replace(self.configuration, self._configuration(port).encode())
-            whole_file.replace(self.path / "acl", access_list(askings=askings).encode())
-            whole_file.replace(self.path / "passwd", password_file(logins).encode())
+            _put(self._logins, json.dumps(logins).encode())
+            _put(self.configuration, self._configuration(port).encode())
+            _put(self.path / "acl", access_list(askings=askings).encode())
+            _put(self.path / "passwd", password_file(logins).encode())
             self._hand_over()
         except OSError as error:
             raise HostError(
@@ -112,6 +115,17 @@ class Folder:
         if account is not None:
             for path in (self.path, *self.path.iterdir()):
                 os.chown(path, account.pw_uid, account.pw_gid)
+
+
+def _put(path: Path, content: bytes) -> None:
+    """Unless it is there: a disk that is full keeps nobody from beginning anew."""
+    try:
+        is_private = stat.S_IMODE(path.stat().st_mode) == PRIVATE
+        is_there = is_private and path.read_bytes() == content
+    except OSError:
+        is_there = False
+    if not is_there:
+        whole_file.replace(path, content, PRIVATE)
 
 
 def free_port(preferred: int | None) -> int:

@@ -1,4 +1,8 @@
-"""Passwords: random, and hashed as Mosquitto 2.0 and later reads them."""
+"""Passwords: random, and hashed as Mosquitto 2.0 and later reads them.
+
+The same logins make the same file, so that one that is there already need not be written again. The
+salt follows from the password, which is random and long itself.
+"""
 
 import hashlib
 import secrets
@@ -18,7 +22,8 @@ def new_password() -> str:
 
 def password_line(user: str, password: str, salt: bytes | None = None) -> str:
     """`user:$7$iterations$salt$hash`, PBKDF2 with SHA-512."""
-    salt = secrets.token_bytes(SALT_BYTES) if salt is None else salt
+    if salt is None:
+        salt = hashlib.blake2b(f"{user} {password}".encode(), digest_size=SALT_BYTES).digest()
     digest = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, ITERATIONS)
     return f"{user}:$7${ITERATIONS}${b64encode(salt).decode()}${b64encode(digest).decode()}"
 

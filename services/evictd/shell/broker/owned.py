@@ -146,9 +146,12 @@ class OwnedBroker:
         log.info("broker started", broker=self.url, pid=self.pid)
 
     def _keep_record(self) -> None:
-        self._folder.keep_record(
-            port=self.port, pid=self.pid, started=processes.start_time(self.pid) or 0
-        )
+        """For the next life, which does without it: the kernel ends the broker with us, too."""
+        started = processes.start_time(self.pid) or 0
+        try:
+            self._folder.keep_record(port=self.port, pid=self.pid, started=started)
+        except OSError as error:
+            log.warning("the broker's process is not written down", reason=str(error))
 
     async def _await_listening(self, process: Process) -> None:
         loop = asyncio.get_running_loop()
@@ -186,7 +189,7 @@ class OwnedBroker:
             try:
                 await self._start()
             except SHORTAGES as error:
-                log.error("broker not started in order", reason=str(error))  # noqa: TRY400 - it is tried again
+                log.error("broker does not start", reason=str(error))  # noqa: TRY400 - it is tried again
 
     async def _end(self) -> None:
         if self._process is not None and self._process.returncode is None:
