@@ -62,6 +62,17 @@ def test_what_comes_true_is_written_down(state: str | None) -> None:
     assert responder(Tick(), after=600) == ()
 
 
+def test_a_rehearsal_of_the_same_ends_no_doubt() -> None:
+    """It has got the name of the former Eviction, and is over before the stop comes true."""
+    responder = doubted("Interrupted")
+    rehearsal = eviction(dry_run=True)
+    metadata = structs.replace(rehearsal.metadata, uid="eviction-2")
+    assert only(responder(Assigned(eviction=structs.replace(rehearsal, metadata=metadata))), Look)
+    assert only(responder(listed(POD)), Stop) == []
+    looks(responder(Assigned(eviction=None)))
+    assert written(responder(listed(OTHER))) == [UID]
+
+
 def test_the_report_goes_with_the_eviction_and_only_then() -> None:
     responder = Responder()
     stopping(responder)

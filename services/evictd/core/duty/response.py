@@ -84,7 +84,7 @@ def _assigned(rules: Rules, duty: Duty, eviction: Eviction, now: Now) -> Step:
         return _standing(rules, _shortened(rules, duty, now), now)
     if duty.phase is Phase.STARTING:
         return _standing(rules, duty, now)
-    if not duty.active and duty.phase is not Phase.DONE:
+    if not duty.active and (duty.phase is not Phase.DONE or duty.doubtful):
         idle = structs.replace(duty, phase=Phase.IDLE)
         return _doubted(rules, idle, now) if idle.doubtful else (idle, ())
     if (

@@ -108,8 +108,9 @@ class Duty(Struct, frozen=True, kw_only=True):
     @property
     def doubtful(self) -> bool:
         """Whether a stop that failed may still come true, while it is not our turn to try again."""
-        waits = self.phase in (Phase.IDLE, Phase.LOOKING, Phase.PAUSING)
-        return self.signalled and not self.active and waits and self.eviction is not None
+        runs = self.phase in (Phase.STOPPING, Phase.STARTING)
+        over = self.active or self.ended or self.eviction is None
+        return self.signalled and not runs and not over
 
     @property
     def ended(self) -> bool:
