@@ -1,7 +1,6 @@
 """The broker that evictd owns, with its logins and its access list, for real."""
 
 import asyncio
-import errno
 import os
 import signal
 import socket
@@ -19,7 +18,6 @@ from tests.waiting import until
 
 from evictd.core.errors import HostError, InputError, PeerError
 from evictd.core.exchange import Exchange
-from evictd.shell import whole_file
 from evictd.shell.broker import OwnedBroker, access_list, owned, owned_address, processes
 from evictd.shell.broker.access import USERS, Asking
 from evictd.shell.broker.folder import Folder
@@ -222,26 +220,6 @@ async def test_port_logins_and_state_outlive_an_orderly_end(folder: Path) -> Non
         assert await retained(second) == {OBSERVATION: b"collector"}
 
 
-async def test_it_begins_anew_on_a_disk_that_is_full(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Which is what evictd is there to cure: whatever it needs is there already."""
-
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    async with OwnedBroker(folder) as first:
-        port = first.port
-    monkeypatch.setattr(whole_file, "replace", full)
-    async with OwnedBroker(folder) as second:
-        assert second.port == port
-        assert await says(second, "collector", OBSERVATION)
-    await asyncio.to_thread((folder / "broker" / "passwd").chmod, 0o644)
-    with pytest.raises(HostError, match="cannot be written"):
-        async with OwnedBroker(folder):
-            pass
-
-
 async def test_another_process_finds_the_broker_with_a_login(
     broker: OwnedBroker, folder: Path
 ) -> None:
@@ -283,36 +261,6 @@ async def test_it_is_started_again_when_it_dies(broker: OwnedBroker) -> None:
             return False
 
     await until(takes_logins)
-    assert broker.port == port
-
-
-@pytest.mark.parametrize(
-    ("place", "error"),
-    [
-        ("folder.whole_file.replace", OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))),
-        ("owned.asyncio.create_subprocess_exec", BlockingIOError(errno.EAGAIN, "no process id")),
-        ("owned.asyncio.create_subprocess_exec", RuntimeError("can't start new thread")),
-    ],
-    ids=["disk", "process id", "thread"],
-)
-async def test_a_machine_that_is_short_of_something_is_no_reason_to_leave_it_dead(
-    broker: OwnedBroker, monkeypatch: pytest.MonkeyPatch, place: str, error: Exception
-) -> None:
-    """It is just then that it is needed: a start that fails is tried again."""
-    port, pid = broker.port, broker.pid
-    failed: list[Exception] = []
-
-    def fails(*_: object, **__: object) -> None:
-        failed.append(error)
-        raise error
-
-    with monkeypatch.context() as short:
-        short.setattr(f"evictd.shell.broker.{place}", fails)
-        os.kill(pid, signal.SIGKILL)
-        await until(lambda: failed)
-    if broker.pid != pid:
-        os.kill(broker.pid, signal.SIGKILL)
-    await until(lambda: broker.restarts > 1 and broker.pid != pid)
     assert broker.port == port
 
 
