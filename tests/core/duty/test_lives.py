@@ -21,6 +21,7 @@ from evictd.core.duty import (
     Given,
     Listed,
     Look,
+    Neighbours,
     Phase,
     Start,
     StartEnded,
@@ -66,6 +67,7 @@ class Site(RuleBasedStateMachine):
         self.stops: list[tuple[float, Stop]] = []
         self.looks: list[Look] = []
         self.starts: list[Start] = []
+        self.late: list[str] = []
         self.reports: dict[str, Report] = {}
         self.record: Stopped | None = None
 
@@ -241,7 +243,9 @@ class Site(RuleBasedStateMachine):
     def a_look_returns(self, *, listed: bool, held: str | None) -> None:
         look = self.looks.pop(0)
         pod = self.pod if listed and self.exists(look.pod.uid) else None
-        self.feed(Listed(uid=look.pod.uid, pod=pod, held=held))
+        everyone = Neighbours(pods=(self.pod,) if self.running else ())
+        neighbours = everyone if look.everyone else None
+        self.feed(Listed(uid=look.pod.uid, pod=pod, held=held, neighbours=neighbours))
 
     @precondition(lambda self: self.stops)
     @rule(
@@ -251,9 +255,29 @@ class Site(RuleBasedStateMachine):
     def a_stop_ends(self, which: int, how: str) -> None:
         _, stop = self.stops.pop(which % len(self.stops))
         result = StopResult(how) if how else self.stopped(stop)
+        if result is StopResult.FAILED:
+            self.late.append(stop.pod.uid)
         if self.duty.target is None:
             self.by_us = False  # nobody is left who knows for what it was
         self.feed(StopEnded(uid=stop.pod.uid, outcome=StopOutcome(result=result, why="x")))
+
+    @precondition(lambda self: self.stops and self.state == "Active")
+    @rule(collected=st.booleans())
+    def it_fails_as_the_turn_ends(self, *, collected: bool) -> None:
+        self.a_stop_ends(0, StopResult.FAILED)
+        self.write("Interrupted")
+        self.it_is_delivered()
+        if collected:
+            self.the_eviction_is_collected(delivered=True)
+
+    @precondition(lambda self: self.late)
+    @rule()
+    def a_stop_that_failed_comes_true(self) -> None:
+        """Long after its grace nobody waits for it any more."""
+        uid, target = self.late.pop(), self.duty.target
+        if self.exists(uid):
+            known = target is not None and target.uid == uid
+            self.running, self.by_us = False, known and self.duty.signalled
 
     def stopped(self, stop: Stop) -> StopResult:
         if self.exists(stop.pod.uid):
@@ -318,6 +342,7 @@ class Site(RuleBasedStateMachine):
         """
         self.stops, self.looks, self.starts, self.wake = [], [], [], None
         if booted:
+            self.late = []
             self.wall_seconds += self.seconds
             self.seconds = 1.0
             if self.running:
@@ -343,6 +368,8 @@ class Site(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Nobody wants anything more, and the machine does what it is told."""
+        self.truth = None
+        self.it_is_delivered()
         for _ in range(ROUNDS_MAX):
             if not (self.stops or self.looks or self.starts):
                 break
