@@ -3,7 +3,7 @@
 - `state`: one Duty per Eviction, what it is told and what it asks for
 - `response`: the step of the responder that stops through evictd's own runtimes
 - `pace`: when it is tried again, and signs of life
-- `succession`: another Eviction under the same name
+- `namesake`: another Eviction under the same name
 - `doubt`: a stop that failed and may still come true when its turn is over
 - `ways`: what comes of a workload's own way to be taken off
 - `telling`: what is reported, and written down of who is down

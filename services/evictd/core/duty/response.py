@@ -11,6 +11,7 @@ from typing import assert_never
 from msgspec import structs
 
 from evictd.core.duty import budgets, doubt, pace, rejoining, telling, ways
+from evictd.core.duty.namesake import succeeded
 from evictd.core.duty.outcomes import StartOutcome, StopOutcome, StopResult
 from evictd.core.duty.state import (
     Assigned,
@@ -25,7 +26,6 @@ from evictd.core.duty.state import (
     StartEnded,
     StopEnded,
 )
-from evictd.core.duty.succession import succeeded
 from evictd.core.effects import Publish, Stop, Tick, WakeAt
 from evictd.core.moments import Now
 from evictd.core.pods import critical
