@@ -1,6 +1,7 @@
 """Texts as a broken, foreign or hostile machine may give them: whole ones, damaged in all ways."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 from hypothesis import strategies as st
 
@@ -30,6 +31,23 @@ to the next."""
 
 DAMAGES_MAX = 600
 """Of one text; of a long one only every so manieth is tried."""
+
+
+Write = Callable[[str, str], None]
+"""Lays a file of that name and text."""
+
+
+def laid(folder: Path, texts: Mapping[str, str]) -> Write:
+    """All of these files in a folder, and a way to lay one anew."""
+
+    def lay(name: str, text: str) -> None:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    for name, text in texts.items():
+        lay(name, text)
+    return lay
 
 
 def damages(text: str) -> list[str]:

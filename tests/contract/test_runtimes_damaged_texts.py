@@ -5,7 +5,6 @@ import asyncio
 import errno
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
-from tests.damage import damages, ruins
+from tests.damage import Write, damages, laid, ruins
 
 from evictd.core.duty.outcomes import StopResult
 from evictd.core.errors import EvictdError, HostError
@@ -46,21 +45,12 @@ FILES = {
     "proc/81/stat": STAT.replace("7 (", "81 ("),
     "proc/9/stat": STAT.replace("7 (", "9 ("),
 }
-Write = Callable[[str, str], None]
 
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
     """Lays one file of the machine, which has all of them."""
-
-    def lay(name: str, text: str) -> None:
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-    for name, text in FILES.items():
-        lay(name, text)
-    return lay
+    return laid(tmp_path, FILES)
 
 
 @pytest.fixture

@@ -54,6 +54,14 @@ GARBAGE = [
 ]
 
 
+async def answered_or_blamed(double: EngineDouble, call: str) -> None:
+    """One call, over a connection of its own; any other error than the peer's is raised."""
+    engine = Engine(double.address)
+    with suppress(PeerError):
+        await CALLS[call](engine)
+    await engine.close()
+
+
 @pytest.mark.parametrize("garbage", GARBAGE, ids=lambda garbage: repr(garbage[:24]))
 @pytest.mark.parametrize("call", CALLS)
 async def test_whatever_it_answers_is_an_answer_or_an_error_of_the_peer(
@@ -61,10 +69,7 @@ async def test_whatever_it_answers_is_an_answer_or_an_error_of_the_peer(
 ) -> None:
     """Each call, with the texts of an engine or a proxy that goes down, or of something else."""
     double.garbage = garbage
-    engine = Engine(double.address)
-    with suppress(PeerError):
-        await CALLS[call](engine)
-    await engine.close()
+    await answered_or_blamed(double, call)
     assert double.asked
 
 
@@ -75,10 +80,7 @@ async def test_what_it_says_of_its_version_may_be_anything_too(
 ) -> None:
     """The first question of each connection."""
     double.version = garbage
-    engine = Engine(double.address)
-    with suppress(PeerError):
-        await CALLS[call](engine)
-    await engine.close()
+    await answered_or_blamed(double, call)
     assert double.asked[0] == "GET version"
 
 

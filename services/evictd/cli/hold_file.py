@@ -12,7 +12,7 @@ import msgspec
 
 from evictd.core.errors import HostError
 from evictd.core.holds import in_force, written
-from evictd.responder.holding import FILE_BYTES_MAX, FILE_NAME, changed
+from evictd.responder.holding import FILE_BYTES_MAX, FILE_NAME
 from evictd.shell import whole_file
 from evictd_schemas import Wish
 from evictd_schemas.topics import Role
@@ -33,7 +33,7 @@ def place(state_folder: Path) -> Path | None:
 def holds(path: Path, now: datetime) -> tuple[Wish, ...]:
     """What it holds now; nothing where it is not there. Raises `HostError`."""
     try:
-        made = changed(path)
+        made = whole_file.changed_time(path)
         with path.open(encoding="utf-8", errors="replace") as file:
             text = file.read(FILE_BYTES_MAX)
     except FileNotFoundError:

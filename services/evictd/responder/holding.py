@@ -5,7 +5,6 @@ It only reads; what the file means is a rule of the core. [contract 3, Wish]
 
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -13,9 +12,9 @@ import structlog
 
 from evictd.core.errors import HostError
 from evictd.core.holds import hold_on, until_text, written
-from evictd.core.moments import after
 from evictd.shell.blocking import RunBlocking
 from evictd.shell.clock import Clock
+from evictd.shell.whole_file import changed_time
 from evictd_schemas import Wish
 
 FILE_NAME = "hold"
@@ -24,20 +23,10 @@ READ_SECONDS = 0.5
 """A disk that does not give a small file by then must not hold up a stop."""
 FILE_BYTES_MAX = 65_536
 """A hundred holds have some ten kilobytes; of a longer file the beginning is read."""
-START = datetime(1970, 1, 1, tzinfo=UTC)
-"""From which a file system counts seconds."""
 EVERYTHING = ""
 """No workload has this name: only a hold of everything is one of it."""
 
 log = structlog.get_logger(__name__)
-
-
-def changed(path: Path) -> datetime:
-    """When it was changed last; the last moment that can be written for what lies beyond.
-
-    Raises `OSError`.
-    """
-    return after(START, path.stat().st_mtime)
 
 
 class HoldFile:
@@ -66,7 +55,7 @@ class HoldFile:
         """Blocks. A file that is there and not readable was meant to hold something."""
         assert self._path is not None  # noqa: S101 - _wishes has just looked
         try:
-            made = changed(self._path)
+            made = changed_time(self._path)
         except OSError:
             return ()
         try:

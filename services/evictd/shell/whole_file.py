@@ -1,7 +1,13 @@
 """Files that are there whole, or as they were: no reader meets half of one, no crash leaves it."""
 
 import os
+from datetime import UTC, datetime
 from pathlib import Path
+
+from evictd.core.moments import after
+
+START = datetime(1970, 1, 1, tzinfo=UTC)
+"""From which a file system counts seconds."""
 
 
 def replace(path: Path, content: bytes, mode: int = 0o600) -> None:
@@ -16,3 +22,11 @@ def replace(path: Path, content: bytes, mode: int = 0o600) -> None:
         os.fchmod(file.fileno(), mode)
         file.write(content)
     draft.replace(path)
+
+
+def changed_time(path: Path) -> datetime:
+    """When it was changed last; the last moment that can be written for what lies beyond.
+
+    Blocking. Raises `OSError`.
+    """
+    return after(START, path.stat().st_mtime)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
-from tests.damage import damages, ruins
+from tests.damage import Write, damages, laid, ruins
 
 from evictd.cli.checkup import broker_file, killers
 from evictd.cli.checkup.killers import Killer, OurLines
@@ -45,7 +45,6 @@ FILES = {
     "etc/own.conf": "soft_threshold_min_mem = 5 %\n",
     "etc/systemd/oomd.conf": "[OOM]\nSwapUsedLimit=90%\nDefaultMemoryPressureLimit=60%\n",
 }
-Write = Callable[[str, str], None]
 
 
 class Reader(Struct, frozen=True, kw_only=True):
@@ -101,15 +100,7 @@ READERS = {
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
     """Lays one file of the machine, which has all of them."""
-
-    def lay(name: str, text: str) -> None:
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-    for name, text in FILES.items():
-        lay(name, text)
-    return lay
+    return laid(tmp_path, FILES)
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -152,3 +152,12 @@ class Machine:
             running.cancel()
             await asyncio.wait([running])
             inbox.close()
+
+
+async def stopped_web(machine: Machine) -> PodReference:
+    """A workload that is down because of an Eviction."""
+    web = machine.runtime.begin(WEB)
+    machine.say(eviction(web))
+    await asyncio.sleep(1)
+    assert machine.stopped() is not None
+    return web

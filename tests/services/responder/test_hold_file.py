@@ -12,7 +12,8 @@ import pytest
 from evictd.core.holds import FILE_HOLD_SECONDS_MAX, hold_on, written
 from evictd.core.moments import after
 from evictd.responder import holding
-from evictd.responder.holding import HoldFile, changed
+from evictd.responder.holding import HoldFile
+from evictd.shell import whole_file
 from evictd.shell.blocking import in_thread
 from evictd.shell.clock import SystemClock
 from evictd_schemas import Wish
@@ -87,9 +88,9 @@ async def test_a_time_of_change_beyond_all_calendars_holds(tmp_path: Path) -> No
     path = tmp_path / "hold"
     await in_thread(path.touch)
     await in_thread(lambda: os.utime(path, ns=(1 << 62, 1 << 62)))
-    assert (await in_thread(lambda: changed(path))).year == 2116
+    assert (await in_thread(lambda: whole_file.changed_time(path))).year == 2116
     assert await HoldFile(path, in_thread, SystemClock()).keeps("shop/web", hard=False) is not None
-    assert after(holding.START, 1e18).year == 9999
+    assert after(whole_file.START, 1e18).year == 9999
 
 
 async def test_without_a_place_nothing_is_held() -> None:

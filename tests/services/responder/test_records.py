@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from msgspec import structs
-from tests.services.responder.machine import NODE, WEB, Machine, eviction
+from tests.services.responder.machine import NODE, WEB, Machine, eviction, stopped_web
 
 from evictd.core.duty import StopOutcome, StopResult
 from evictd.core.effects import Owned
@@ -18,15 +18,6 @@ pytestmark = pytest.mark.looptime
 
 ORDER = topics.ORDER.at(NODE, name="restore")
 RECORD = topics.STOPPED.at(NODE, namespace="shop", name="web")
-
-
-async def stopped_web(machine: Machine) -> PodReference:
-    """A workload that is down because of an Eviction."""
-    web = machine.runtime.begin(WEB)
-    machine.say(eviction(web))
-    await asyncio.sleep(1)
-    assert machine.stopped() is not None
-    return web
 
 
 def lost(machine: Machine) -> None:

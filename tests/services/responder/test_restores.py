@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.services.responder.machine import NODE, WEB, Machine, eviction, topic
+from tests.services.responder.machine import NODE, WEB, Machine, eviction, stopped_web, topic
 
 from evictd.core.duty import StartOutcome, StartResult
 from evictd.core.rules import Mode, Rules
@@ -39,15 +39,6 @@ def observation(*pods: Pod, sequence: int = 1) -> Observation:
         signals={"memory.available": SignalReading(available=1, capacity=2)},
         pods=pods,
     )
-
-
-async def stopped_web(machine: Machine) -> PodReference:
-    """A workload that is down because of an Eviction."""
-    web = machine.runtime.begin(WEB)
-    machine.say(eviction(web))
-    await asyncio.sleep(1)
-    assert machine.stopped() is not None
-    return web
 
 
 async def answer(machine: Machine, placed: Order) -> OrderStatus:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from evictd.cli.checkup.clock import ClockFacts
-from evictd.responder.holding import changed
+from evictd.shell.whole_file import changed_time
 
 SYNCHRONISED = Path("/run/systemd/timesync/synchronized")
 TIMEX_BYTES = 512
@@ -35,6 +35,6 @@ def synchronised() -> bool | None:
 def newest_file(folder: Path) -> datetime | None:
     """When anything of evictd's state was written last; None where there is none to see."""
     try:
-        return max((changed(entry) for entry in folder.iterdir()), default=None)
+        return max((changed_time(entry) for entry in folder.iterdir()), default=None)
     except OSError:
         return None

@@ -6,6 +6,7 @@ stopped here. [design, law 5] [contract 3, Stopped]
 
 from msgspec import structs
 
+from evictd.core.duty.pace import began_boot_seconds
 from evictd.core.duty.state import Duty, Listed, Phase
 from evictd.core.moments import Now
 from evictd.core.pods import DEFAULT_GRACE_SECONDS
@@ -42,7 +43,7 @@ def over(duty: Duty, listed: Listed, now: Now) -> bool:
         return True
     grace_seconds = DEFAULT_GRACE_SECONDS if duty.grace_seconds is None else duty.grace_seconds
     patience_seconds = grace_seconds + (UNKNOWN_SECONDS if is_gone is None else LATE_SECONDS)
-    return now.boot_seconds - _began_boot_seconds(duty, now) >= patience_seconds
+    return now.boot_seconds - began_boot_seconds(duty, now) >= patience_seconds
 
 
 def waiting(duty: Duty, now: Now) -> Duty:
@@ -50,11 +51,6 @@ def waiting(duty: Duty, now: Now) -> Duty:
     return structs.replace(
         duty,
         phase=Phase.PAUSING,
-        began_boot_seconds=_began_boot_seconds(duty, now),
+        began_boot_seconds=began_boot_seconds(duty, now),
         next_boot_seconds=now.boot_seconds + LOOK_SECONDS,
     )
-
-
-def _began_boot_seconds(duty: Duty, now: Now) -> float:
-    """When it was last stopped; what seems to be later was in another boot, and counts from now."""
-    return min(duty.began_boot_seconds, now.boot_seconds)

@@ -29,11 +29,16 @@ def rested(duty: Duty, now: Now) -> bool:
     return due(duty.next_boot_seconds, PAUSE_MAX_SECONDS, now)
 
 
+def began_boot_seconds(duty: Duty, now: Now) -> float:
+    """When the last stop began; what seems to be later was in another boot, and counts from now."""
+    return min(duty.began_boot_seconds, now.boot_seconds)
+
+
 def resumed(duty: Duty, now: Now) -> Duty:
-    """A stop that seems to begin later was begun in another boot, and begins again."""
-    if duty.phase is not Phase.STOPPING or duty.began_boot_seconds <= now.boot_seconds:
+    """A stop that was begun in another boot begins again."""
+    if duty.phase is not Phase.STOPPING:
         return duty
-    return structs.replace(duty, began_boot_seconds=now.boot_seconds)
+    return structs.replace(duty, began_boot_seconds=began_boot_seconds(duty, now))
 
 
 def beaten(duty: Duty, now: Now) -> Duty:

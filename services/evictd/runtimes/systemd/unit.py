@@ -186,7 +186,7 @@ def _unit(fields: dict[str, str]) -> Unit:
 
 def _is_name(word: str) -> bool:
     """Whether a unit may have it, so that it may be an argument of `systemctl` too."""
-    return len(word) <= NAME_CHARACTERS_MAX and NAME.fullmatch(word) is not None
+    return name_problem(word, suffixes=("",)) is None
 
 
 def _path(text: str) -> str:
